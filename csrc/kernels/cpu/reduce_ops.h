@@ -1,0 +1,77 @@
+// The operations of reduce.h. A state is what one lane knows so far: a value, or a value and where it stood.
+#pragma once
+#include "row.h"
+
+namespace dml::cpu {
+
+template <class T, int N> struct Value { Vec<T, N> v; };
+template <class T, int N> struct Placed { Vec<T, N> v; Vec<int64_t, N> at; };
+
+template <class T> DML_FN T least_of() {
+  if constexpr (same<T, bool>) return false;
+  else if constexpr (is_float<T>) return -T(__builtin_inff());
+  else return T(typename Bits<T>::u(1) << (8 * sizeof(T) - 1));
+}
+template <class T> DML_FN T most_of() {
+  if constexpr (same<T, bool>) return true;
+  else if constexpr (is_float<T>) return T(__builtin_inff());
+  else return T(~typename Bits<T>::u(0) >> 1);
+}
+
+// start(first): the state of lanes that stand at first, first + 1, ...; take: one more value, at a place after those taken
+// before; merge: of two states.
+template <class Op> struct Valued {
+  template <class T, int N> using State = Value<T, N>;
+  template <class T> using Result = T;
+  template <class T, int N> static DML_FN Value<T, N> start(i64) { return {splat<N>(Op::template none<T>())}; }
+  template <class T, int N> static DML_FN Value<T, N> take(Value<T, N> s, Vec<T, N> v, i64, i64) { return {Op::of(s.v, v)}; }
+  template <class T, int N> static DML_FN Value<T, N> merge(Value<T, N> a, Value<T, N> b) { return {Op::of(a.v, b.v)}; }
+  template <class T, int N> static DML_FN Vec<T, N> result(Value<T, N> s) { return s.v; }
+};
+#define DML_VALUED(name, identity, combined)                                                                        \
+  struct name : Valued<name> {                                                                                      \
+    template <class T> static DML_FN T none() { return identity; }                                                  \
+    template <class T, int N> static DML_FN Vec<T, N> of(Vec<T, N> a, Vec<T, N> b) { return combined; }             \
+  };
+DML_VALUED(Sum, T(0), a + b)
+DML_VALUED(Prod, T(1), a * b)
+DML_VALUED(Max, least_of<T>(), max(a, b))
+DML_VALUED(Min, most_of<T>(), min(a, b))
+DML_VALUED(Any, false, a | b)
+DML_VALUED(All, true, a & b)
+#undef DML_VALUED
+
+// The first place of the largest (smallest) value; NaN counts as the largest (smallest), as NumPy has it.
+template <bool Largest> struct Arg {
+  template <class T, int N> using State = Placed<T, N>;
+  template <class T> using Result = int64_t;
+  template <class T> static DML_FN T none() { return Largest ? least_of<T>() : most_of<T>(); }
+  template <class T, int N> static DML_FN Vec<bool, N> better(Vec<T, N> b, Vec<T, N> a) {  // b than a
+    if constexpr (is_float<T>) return ~(Largest ? b <= a : b >= a) & (a == a);
+    else return Largest ? b > a : b < a;
+  }
+  template <class T, int N> static DML_FN Placed<T, N> start(i64 first) { return {splat<N>(none<T>()), iota<N>(first, 1)}; }
+  template <class T, int N> static DML_FN Placed<T, N> take(Placed<T, N> s, Vec<T, N> v, i64 first, i64 step) {
+    const Vec<bool, N> m = better(v, s.v);
+    return {select(m, v, s.v), select(m, iota<N>(first, step), s.at)};
+  }
+  template <class T, int N> static DML_FN Placed<T, N> merge(Placed<T, N> a, Placed<T, N> b) {
+    const Vec<bool, N> m = better(b.v, a.v) | (~better(a.v, b.v) & (b.at < a.at));
+    return {select(m, b.v, a.v), select(m, b.at, a.at)};
+  }
+  template <class T, int N> static DML_FN Vec<int64_t, N> result(Placed<T, N> s) { return s.at; }
+};
+using ArgMax = Arg<true>;
+using ArgMin = Arg<false>;
+
+template <class T, int N> DML_FN Value<T, N / 2> low(Value<T, N> s) { return {low(s.v)}; }
+template <class T, int N> DML_FN Value<T, N / 2> high(Value<T, N> s) { return {high(s.v)}; }
+template <class T, int N> DML_FN Placed<T, N / 2> low(Placed<T, N> s) { return {low(s.v), low(s.at)}; }
+template <class T, int N> DML_FN Placed<T, N / 2> high(Placed<T, N> s) { return {high(s.v), high(s.at)}; }
+
+template <class Op, template <class, int> class State, class T, int N> DML_FN State<T, 1> over_lanes(State<T, N> s) {
+  if constexpr (N == 1) return s;
+  else return over_lanes<Op>(Op::merge(low(s), high(s)));
+}
+
+}  // namespace dml::cpu

@@ -1,0 +1,5 @@
+"""`python -m dinoml.cli`."""
+
+from dinoml.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Rendering lowered kernels and run plans as C++, CUDA and HIP."""

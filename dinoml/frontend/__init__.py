@@ -1,0 +1,1 @@
+"""Tracing: from a Python model to a Graph."""

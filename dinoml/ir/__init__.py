@@ -1,0 +1,1 @@
+"""The intermediate representation: dtypes, symbolic integers, scalar expressions, graphs, and their verifier."""

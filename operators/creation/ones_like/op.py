@@ -1,0 +1,10 @@
+"""Full of 1 with the shape of x."""
+
+from __future__ import annotations
+
+from dinoml.operators.build import Builder
+from dinoml.operators.value import Tensor
+
+
+def expand(b: Builder, x: Tensor, *, dtype: str | None) -> Tensor:
+    return b.full(x.shape, 1, dtype or x.dtype)  # type: ignore[no-any-return]

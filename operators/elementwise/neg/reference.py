@@ -1,0 +1,7 @@
+"""-x, in NumPy."""
+
+import numpy as np
+
+
+def reference(x0):
+    return np.negative(x0)

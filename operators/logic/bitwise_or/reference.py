@@ -1,0 +1,7 @@
+"""x0 | x1, bit by bit for integers, as or for bools, in NumPy."""
+
+import numpy as np
+
+
+def reference(x0, x1):
+    return np.bitwise_or(x0, x1)

@@ -1,0 +1,5 @@
+"""x itself, in NumPy."""
+
+
+def reference(x):
+    return x.copy()

@@ -1,0 +1,31 @@
+"""Environment variables: one table, which the README repeats."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dinoml import env
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(("text", "size"), [("10", 10), ("2G", 2 << 30), ("1.5 MiB", 3 << 19), ("7kb", 7 << 10)])
+def test_sizes(text, size):
+    assert env.parse_bytes(text) == size
+
+
+def test_a_bad_value_names_the_variable(monkeypatch):
+    monkeypatch.setenv("DINOML_JOBS", "many")
+    with pytest.raises(ValueError, match="DINOML_JOBS='many'"):
+        env.JOBS.get()
+
+
+def test_the_readme_lists_them_all():
+    listed = set(re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE))
+    assert listed == {variable.name for variable in env.TABLE}
+
+
+def test_no_other_module_reads_the_environment():
+    readers = [f for f in sorted((ROOT / "dinoml").rglob("*.py")) if re.search(r"os\.environ|os\.getenv", f.read_text())]
+    assert {f.relative_to(ROOT).as_posix() for f in readers} <= {"dinoml/env.py", "dinoml/build/toolchain.py", "dinoml/paths.py"}
