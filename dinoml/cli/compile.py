@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dinoml import env
 from dinoml.cli import artifact_files, model_file, output, status
 from dinoml.targets import Target
+
+if TYPE_CHECKING:
+    from dinoml.compiler import Artifact
 
 
 def target_of(arguments: argparse.Namespace) -> Target:
@@ -44,22 +47,22 @@ def run(arguments: argparse.Namespace) -> int:
     spec = model.call("build_spec", "compile traces", offered(target, arguments.dtype), kwargs)
     traced = time.perf_counter()
     artifact = _compile(arguments, spec, target, shapes)
-    summary = _summary(artifact.path, target, traced - start, time.perf_counter() - traced)
+    summary = _summary(artifact, target, traced - start, time.perf_counter() - traced)
     if arguments.json:
         output.print_json(summary)
         return status.OK
     output.print_pairs([
         ("artifact", summary["artifact"]),
         ("target", str(target)),
-        ("kernels", f"{summary['kernels']} in {summary['objects']} objects, {env.show_bytes(summary['code_bytes'])} of code"),
+        ("kernels", f"{summary['kernels']}, of which {summary['compiled']} compiled now; {env.show_bytes(summary['code_bytes'])} of code"),
         ("constants", env.show_bytes(summary["constant_bytes"])),
-        ("time", f"{summary['trace_seconds']:.2f} s trace, {summary['compile_seconds']:.2f} s compile"),
+        ("time", ", ".join(f"{name} {seconds:.2f} s" for name, seconds in summary["seconds"].items())),
     ])  # fmt: skip
     return status.OK
 
 
-def _compile(arguments: argparse.Namespace, spec: Any, target: Target, shapes: Mapping[str, list[int]]) -> Any:
-    import dinoml
+def _compile(arguments: argparse.Namespace, spec: Any, target: Target, shapes: Mapping[str, list[int]]) -> Artifact:
+    from dinoml.compiler import compile
 
     options: dict[str, Any] = {"constant_load_policy": arguments.constant_load_policy, "jobs": arguments.jobs}
     if arguments.execution_plan:
@@ -69,20 +72,19 @@ def _compile(arguments: argparse.Namespace, spec: Any, target: Target, shapes: M
             "profile": True, "profile_iterations": arguments.profile_iterations, "profile_repeats": arguments.profile_repeats,
             "profile_refresh": arguments.profile_refresh, "profile_input_shapes": shapes or None,
         }  # fmt: skip
-    with output.build_progress(arguments.json) as progress:
-        return dinoml.compile(spec, target, arguments.out, progress=progress, **options)
+    with output.progress_bar(arguments.json) as progress:
+        return compile(spec, target, arguments.out, progress=progress, **options)
 
 
-def _summary(path: Any, target: Target, trace_seconds: float, compile_seconds: float) -> dict[str, Any]:
-    files = artifact_files.ArtifactFiles(path)
-    kernels = files.kernels
+def _summary(artifact: Artifact, target: Target, trace_seconds: float, compile_seconds: float) -> dict[str, Any]:
+    files = artifact_files.ArtifactFiles(artifact.path)
     return {
         "artifact": str(files.path),
         "target": target.to_json(),
-        "kernels": len(kernels.get("kernels", [])),
-        "objects": len(kernels.get("objects", [])),
+        "digest": files.manifest.digest,
+        **artifact.objects,
         "code_bytes": files.size("module.so"),
         "constant_bytes": files.size("constants.safetensors"),
-        "trace_seconds": round(trace_seconds, 3),
-        "compile_seconds": round(compile_seconds, 3),
+        "total_bytes": artifact.nbytes,
+        "seconds": {k: round(v, 3) for k, v in {"trace": trace_seconds, **artifact.timings, "total": trace_seconds + compile_seconds}.items()},
     }

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from dinoml.build import BuildEvent
 
 
 def print_json(value: Any) -> None:
@@ -49,21 +47,20 @@ def print_pairs(pairs: Sequence[tuple[str, object]]) -> None:
 
 
 @contextmanager
-def build_progress(quiet: bool) -> Iterator[Any]:
-    """Yield a callback for `dinoml.build` that shows on stderr how far a build is, or nothing when quiet or not a terminal."""
+def progress_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Yield a callback (what, done, total) that shows on stderr how far the work is; nothing when quiet or not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description:9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("compile", total=None)
+        task = bar.add_task("trace", total=None)
 
-        def show(event: BuildEvent) -> None:
-            seconds = "cached" if event.compiled.cached else f"{event.compiled.seconds:.1f} s"
-            bar.update(task, total=event.total, completed=event.done, description=f"{event.compiled.name} ({seconds})")
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(task, total=total, completed=done, description=what)
 
         yield show
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dinoml.ir import intexpr, shapes
-from dinoml.ir.expr import Conditions
+from dinoml.ir.expr import Conditions, Expr
 from dinoml.ir.intexpr import IntLike, Symbol
 from dinoml.ir.shapes import Shape
 
@@ -44,13 +44,17 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """A port through which the template writes result `output` (its position) at `index`; `dtype` is that of the values it hands over."""
+    """A port through which the template writes result `output` (its position) at `index`; `dtype` is that of the values it hands over.
+
+    `expr` turns the template's value, Input("value", dtype), into the result's; None takes it as it is.
+    """
 
     name: str
     output: int
     index: tuple[IntLike, ...]
     tail: tuple[Symbol, ...]
     dtype: str = "float32"
+    expr: Expr | None = None
 
 
 @dataclass(frozen=True)

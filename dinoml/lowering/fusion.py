@@ -77,7 +77,7 @@ class Fusion:
         index = tuple(intexpr.Symbol(f"x{i}", extent=e) for i, e in enumerate(t.shape))
         return self.inliner()(self.define(value, index))
 
-    def inliner(self, keep: frozenset[str] = frozenset(), also: frozenset[str] = frozenset(), given: dict[str, ex.Input] | None = None) -> Inliner:
+    def inliner(self, keep: frozenset[str] = frozenset(), also: frozenset[str] = frozenset(), given: dict[str, Expr] | None = None) -> Inliner:
         return Inliner(lambda v: (v in self.virtual or v in also) and v not in keep and self.is_expr(v), self.define, given)
 
     def free(self, value: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dinoml.ir import expr as ex
 from dinoml.ir import intexpr
-from dinoml.ir.expr import Expr, Input, Read, RuntimeIndex
+from dinoml.ir.expr import Expr, Read, RuntimeIndex
 from dinoml.ir.graph import TensorType
 from dinoml.ir.intexpr import IntLike, Opaque
 from dinoml.lowering.forms import linear
@@ -22,7 +22,7 @@ class Inliner:
     values to expressions that stand for them as they are (a kernel's own result inside its epilogue).
     """
 
-    def __init__(self, virtual: Callable[[str], bool], define: Define, given: dict[str, Input] | None = None) -> None:
+    def __init__(self, virtual: Callable[[str], bool], define: Define, given: dict[str, Expr] | None = None) -> None:
         self._virtual = virtual
         self._define = define
         self._given = given or {}

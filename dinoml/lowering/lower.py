@@ -96,11 +96,11 @@ class _Builder:
         port = StoreAccessor("body", coords, "", tuple(_rename(w, fitted) for w in writes))
         return Kernel(POINTWISE, (port,), fitted.extents)
 
-    def _write(self, value: str, result: tuple[str, str] | None) -> Write:
-        """Return the write of a sink; `result` is (anchor's result, dtype it is handed over in)."""
+    def _write(self, value: str, result: tuple[str, Expr] | None) -> Write:
+        """Return the write of a sink; `result` is the anchor's result and the expression of the template's value for it."""
         t = self.type_of(value)
         index = self.group.index[value]
-        given = {result[0]: ex.Input("value", result[1])} if result else {}
+        given = {result[0]: result[1]} if result else {}
         others = frozenset(v for v in self.group.outputs if v != value and self.fusion.is_expr(v) and v not in self.group.side)
         if result and value == result[0]:
             tree: Expr = given[value]
@@ -171,7 +171,8 @@ class _Builder:
     def _store(self, port: Store, position: int) -> Port:
         assert self.group.anchor is not None
         result = self.group.anchor.outputs[port.output]
-        writes = tuple(self._write(v, (result, port.dtype)) for v in self.group.sinks[position])
+        value = port.expr if port.expr is not None else ex.Input("value", port.dtype)
+        writes = tuple(self._write(v, (result, value)) for v in self.group.sinks[position])
         return StoreAccessor(port.name, port.tail, port.dtype, writes)
 
     def _finish(self, draft: Port, tail: tuple[Symbol, ...], form: Form, fitted: fit.Fitted) -> Port:

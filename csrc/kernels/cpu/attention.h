@@ -22,6 +22,21 @@ template <class P> struct AttentionScratch {
   i64 bytes() const { return (q + o + s + kt + v + state) * 4; }
 };
 
+// The K/V head that comes next: a few of its rows are prefetched with each tile of scores. Rows of a merged QKV matrix are too
+// short and too far apart for the hardware to see it coming.
+struct Next {
+  i64 b, head, row, end;
+  template <class S> DML_FN void lines(const S* p, i64 bytes) const {
+    for (i64 i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const char*>(p) + i, 0, 2);
+  }
+  template <class Q, class K, class V> DML_FN void fetch(const Q& q, const K& k, const V& v, const AttentionDims& d) {
+    for (int turn = 0; turn < 4 && row < end; turn++, row++) {
+      if (row < d.q) lines(q.p + b * q.s0 + head * d.group * q.s1 + row * q.s2, d.d * i64(sizeof *q.p));
+      if (row < d.k) lines(k.p + b * k.s0 + head * k.s1 + row * k.s2, d.d * i64(sizeof *k.p)), lines(v.p + b * v.s0 + head * v.s1 + row * v.s2, d.dv * i64(sizeof *v.p));
+    }
+  }
+};
+
 template <class P, class Q, class K, class V, class M, class Y> struct AttentionTask {
   const AttentionDims& d;
   const Q& q;
@@ -31,6 +46,7 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
   const Y& y;
   const AttentionScratch<P>& sizes;
   float *queries, *sums, *scores, *keys, *values, *state;
+  Next next;
 
   AttentionTask(const AttentionDims& d_, const Q& q_, const K& k_, const V& v_, const M& score_, const Y& y_, const AttentionScratch<P>& sizes_, float* scratch)
       : d(d_), q(q_), k(k_), v(v_), score(score_), y(y_), sizes(sizes_) {
@@ -65,17 +81,20 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
   }
   void tile_rows(i64 b, i64 head, i64 at, i64 row, int rows, i64 k0, i64 width) {
     i64 seen[P::MR], most_seen = 0;  // keys of this block that a row may see
-    for (int r = 0; r < rows; r++) {
-      seen[r] = P::causal ? most(0, least(width, (at + r) % d.q + d.causal_offset + 1 - k0)) : width;
+    RowOf row_of(d, head, at);
+    for (int r = 0; r < rows; r++, row_of.next()) {
+      seen[r] = P::causal ? most(0, least(width, row_of.query + d.causal_offset + 1 - k0)) : width;
       most_seen = most(most_seen, seen[r]);
     }
     const i64 lds = sizes.keys;
     const Ahead none{reinterpret_cast<const char*>(keys), 0};
-    for (i64 n = 0; n < most_seen; n += P::NR)
+    for (i64 n = 0; n < most_seen; n += P::NR) {
+      next.fetch(q, k, v, d);
       tile_of<P::MR, P::NR / lanes, P::NR>(rows, d.d, queries + row * sizes.ldq, sizes.ldq, keys + n * d.d, scores + n, lds, false, none);
-    for (int r = 0; r < rows; r++) {
-      const i64 of = at + r;
-      exponentials(b, head * d.group + of / d.q, of % d.q, k0, seen[r], most_seen, scores + r * lds, state + 2 * (row + r), k0 > 0, sums + (row + r) * sizes.wide);
+    }
+    RowOf of(d, head, at);
+    for (int r = 0; r < rows; r++, of.next()) {
+      exponentials(b, of.head, of.query, k0, seen[r], most_seen, scores + r * lds, state + 2 * (row + r), k0 > 0, sums + (row + r) * sizes.wide);
     }
     for (i64 n = 0; n < d.dv; n += P::NR) {
       float* c = sums + row * sizes.wide + n;
@@ -96,12 +115,12 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
   }
   void finish(i64 b, i64 head, i64 first, i64 count) {
     const Y out = y;
-    for (i64 r = 0; r < count; r++) {
-      const i64 h = head * d.group + (first + r) / d.q, qi = (first + r) % d.q;
+    RowOf row(d, head, first);
+    for (i64 r = 0; r < count; r++, row.next()) {
       const float over = d.k == 0 ? 0.f : 1.f / state[2 * r + 1];
       for_lanes(d.dv, [&](auto l, i64 j) DML_INLINE {
-        auto got = out.fetch(l, b, h, qi, j);
-        out.put(l, got, b, h, qi, j, load_floats(sums + r * sizes.wide + j) * splat<lanes>(over));
+        auto got = out.fetch(l, b, row.head, row.query, j);
+        out.put(l, got, b, row.head, row.query, j, load_floats(sums + r * sizes.wide + j) * splat<lanes>(over));
       });
     }
   }
@@ -134,6 +153,8 @@ int attention(const dml_ctx& ctx, const AttentionDims& d, const Q& q, const K& k
     AttentionTask<P, Q, K, V, M, Y> task(d, q, k, v, score, y, sizes, worker_scratch<float>(ctx, worker, attention_scratch<P>(d)));
     for (i64 t = begin; t < end; t++) {
       const i64 head = t / blocks, first = t % blocks * tall;
+      const i64 after = (t + 1) / blocks;
+      task.next = Next{after / heads, after % heads, 0, t + 1 < end && after != head ? least(512, most(d.q, d.k)) : 0};
       if (first < rows) task.run(head / heads, head % heads, first, least(tall, rows - first));
     }
   });

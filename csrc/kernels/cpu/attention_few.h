@@ -24,12 +24,21 @@ template <class T> struct StorageOf;
 template <class S> struct StorageOf<Strided<S>> { using type = S; };
 template <class T> using storage = typename StorageOf<T>::type;
 
-// Row r of a K/V head is query r % q of its head r / q. Scaled here, where it costs nothing.
+// Row r of a K/V head is query r % q of its head r / q.
+struct RowOf {
+  i64 head, query, queries;
+  RowOf(const AttentionDims& d, i64 kv_head, i64 row) : head(kv_head * d.group + row / d.q), query(row % d.q), queries(d.q) {}
+  DML_FN void next() {
+    if (++query == queries) query = 0, head++;
+  }
+};
+
+// Scaled here, where it costs nothing.
 template <class S> void pack_queries(const Strided<S>& q, const AttentionDims& d, i64 b, i64 head, i64 first, i64 count, float* to_rows, i64 ld) {
   const Floats scale = splat<lanes>(float(d.scale));
-  for (i64 r = 0; r < count; r++) {
-    const i64 h = head * d.group + (first + r) / d.q, qi = (first + r) % d.q;
-    const S* p = q.p + b * q.s0 + h * q.s1 + qi * q.s2;
+  RowOf row(d, head, first);
+  for (i64 r = 0; r < count; r++, row.next()) {
+    const S* p = q.p + b * q.s0 + row.head * q.s1 + row.query * q.s2;
     for_lanes(d.d, [&](auto l, i64 i) DML_INLINE {
       const Floats x = q.s3 == 1 ? value(load(l, p + i)) : value(load_strided(l, p + i * q.s3, q.s3));
       store_floats(to_rows + r * ld + i, keep(l, x, 0.f) * scale);
@@ -40,22 +49,26 @@ template <class S> void pack_queries(const Strided<S>& q, const AttentionDims& d
 struct Online {
   float maximum, sum, shrink;  // of all blocks so far; of this block; what earlier sums are multiplied by
 };
+template <int N> DML_FN float highest(Vec<float, N> a) {  // of numbers; what NaN does here does not matter
+  if constexpr (N == 1) return lane<0>(a);
+  else return highest(pick_max(low(a), high(a)));
+}
 // Scores of keys [k0, k0 + n) of one row: mapped, then exp(score - maximum); lanes past n become 0.
 template <class M> DML_FN Online row_exponentials(const M& map, i64 b, i64 h, i64 qi, i64 k0, i64 n, float* s, float before) {
   const M score = map;
-  Floats high = splat<lanes>(before);
+  Floats top = splat<lanes>(before);
   for_lanes(n, [&](auto l, i64 i) DML_INLINE {
     Floats x = load_floats(s + i);
     if constexpr (!same<M, NoMap>) {
       x = score.eval(l, score.fetch(l, b, h, qi, k0 + i), b, h, qi, k0 + i, x);
       store_floats(s + i, x);
     }
-    high = pick_max(keep(l, x, -infinity), high);
+    top = pick_max(keep(l, x, -infinity), top);  // a NaN stays for its exponential
   });
   Online now;
-  now.maximum = hmax(high);
+  now.maximum = highest(top);
   const float base = now.maximum == -infinity ? 0.f : now.maximum;  // -inf - -inf would make NaN of a row with visible keys elsewhere
-  now.shrink = lane<0>(exp(splat<lanes>(before - base)));
+  now.shrink = before == -infinity ? 0.f : lane<0>(exp(Vec<float, 1>{before - base}));
   Floats sum = splat<lanes>(0.f);
   for_lanes(n, [&](auto l, i64 i) DML_INLINE {
     const Floats e = keep(l, exp(load_floats(s + i) - splat<lanes>(base)), 0.f);
@@ -142,12 +155,12 @@ void few_head(const AttentionDims& d, const Q& q, const K& k, const V& v, const 
     }
     few_values<R>(v, d.dv, v.p + b * v.s0 + head * v.s1 + k0 * v.s2, s, n, o, ldo);
   }
-  for (int r = 0; r < R; r++) {
-    const i64 h = head * d.group + r / d.q, qi = r % d.q;
+  RowOf row(d, head, 0);
+  for (int r = 0; r < R; r++, row.next()) {
     const Floats over = splat<lanes>(d.k == 0 ? 0.f : 1.f / sum[r]);
     for_lanes(d.dv, [&](auto l, i64 j) DML_INLINE {
-      auto got = y.fetch(l, b, h, qi, j);
-      y.put(l, got, b, h, qi, j, load_floats(o + r * ldo + j) * over);
+      auto got = y.fetch(l, b, row.head, row.query, j);
+      y.put(l, got, b, row.head, row.query, j, load_floats(o + r * ldo + j) * over);
     });
   }
 }

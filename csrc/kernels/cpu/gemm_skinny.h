@@ -60,7 +60,7 @@ template <class P, class A, class B, class Y> int gemm_skinny(const dml_ctx& ctx
 
 // ---- gemv
 template <int U, int NR, class S> DML_FN void gemv_panels(i64 k, const float* a, const S* b, i64 panel, float* c) {
-  constexpr int NV = NR / lanes, far = FAR / (NR * int(sizeof(S)));  // rows of a panel that fill 2 KiB
+  constexpr int NV = NR / lanes;  // no prefetch by software: several plain streams are faster
   Floats acc[U][NV];
 #pragma GCC unroll 32
   for (int i = 0; i < U * NV; i++) acc[i / NV][i % NV] = splat<lanes>(0.f);
@@ -70,9 +70,6 @@ template <int U, int NR, class S> DML_FN void gemv_panels(i64 k, const float* a,
     for (int u = 0; u < U; u++) {
 #pragma GCC unroll 4
       for (int v = 0; v < NV; v++) acc[u][v] = multiply_add(x, Step<S>::panel(b + u * panel + v * lanes), acc[u][v]);
-      const char* next = reinterpret_cast<const char*>(b + u * panel + far * NR);
-#pragma GCC unroll 4
-      for (int line = 0; line < int(sizeof(S)) * NR; line += 64) if (FAR) __builtin_prefetch(next + line, 0, HINT);
     }
   }
 #pragma GCC unroll 32
@@ -129,7 +126,7 @@ template <int U, int NR, class B> void gemv_columns(const GemmDims& d, const flo
 template <class P> i64 gemv_scratch(const GemmDims& d) { return packed_ld(d.k) * 4; }
 
 template <class P, class A, class B, class Y> int gemv(const dml_ctx& ctx, const GemmDims& d, const A& a, const B& b, const Y& y) {
-  constexpr int U = UU, NR = P::NR;
+  constexpr int U = 4, NR = P::NR;
   const i64 groups = ceil_div(d.n, U * NR), bytes = gemv_scratch<P>(d);
   parallel(ctx, d.b0 * d.b1 * d.m * groups, 1, [&](i64 begin, i64 end, int worker) {
     float* packed = worker_scratch<float>(ctx, worker, bytes);

@@ -18,10 +18,10 @@ inline constexpr i64 few_results = 16, segment = 64;
 // [lo, hi) of one row, as a state of one lane.
 template <int W, class Op, class T, class Load> DML_FN auto reduce_row(const Load& x, i64 i0, i64 i1, i64 i2, i64 lo, i64 hi) {
   using State = typename Op::template State<T, W>;
-  State total = Op::template start<T, W>(lo);
+  State total = Op::template start<T, W>(lo, 1);
   for (i64 c = lo; c < hi; c += segment * 4 * W) {
     State s[4];
-    DML_UNROLL for (int a = 0; a < 4; a++) s[a] = Op::template start<T, W>(c + a * W);
+    DML_UNROLL for (int a = 0; a < 4; a++) s[a] = Op::template start<T, W>(c + a * W, 1);
     across<W, 4>(c, c + segment * 4 * W < hi ? c + segment * 4 * W : hi,
         [&](auto l, i64 k) DML_INLINE { return x.fetch(l, i0, i1, i2, k); },
         [&](auto l, const auto& got, i64 k, int a) DML_INLINE {
@@ -81,10 +81,10 @@ DML_FN void reduce_columns_block(const Load& x, i64 i0, i64 i1, i64 lo, i64 hi, 
   constexpr i64 most = 1024 / W;
   State part[most];
   const i64 vectors = (right - left + W - 1) / W;
-  for (i64 v = 0; v < vectors; v++) state[v] = Op::template start<T, W>(lo);
+  for (i64 v = 0; v < vectors; v++) state[v] = Op::template start<T, W>(lo, 0);
   for (i64 top = lo; top < hi; top += 4 * segment) {
     const i64 end = top + 4 * segment < hi ? top + 4 * segment : hi;
-    for (i64 v = 0; v < vectors; v++) part[v] = Op::template start<T, W>(lo);
+    for (i64 v = 0; v < vectors; v++) part[v] = Op::template start<T, W>(top, 0);
     i64 r = top;
     auto rows = [&](auto count) DML_INLINE {
       constexpr int R = decltype(count)::width;
@@ -116,7 +116,7 @@ template <class P, class Load, class Store> void reduce_columns(const dml_ctx& c
   i64 block = round_up(d.n3 * outer / few_results + 1, 64);
   if (block > 1024) block = 1024;
   const i64 blocks = (d.n3 + block - 1) / block;
-  const i64 pieces = outer * blocks < few_results && d.n2 >= 4096 ? few_results : 1;
+  const i64 pieces = outer * blocks < few_results && outer * blocks * block <= 1024 && d.n2 >= 4096 ? few_results : 1;
   const i64 piece = round_up((d.n2 + pieces - 1) / pieces, 4), vectors = block / W;
   auto put = [&](const Store& y, i64 i0, i64 i1, i64 left, i64 right, const State* s) DML_INLINE {
     across<W, 1>(left, right, [&](auto l, i64 c) DML_INLINE { return y.fetch(l, i0, i1, 0, c); },

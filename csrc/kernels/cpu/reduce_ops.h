@@ -18,12 +18,12 @@ template <class T> DML_FN T most_of() {
   else return T(~typename Bits<T>::u(0) >> 1);
 }
 
-// start(first): the state of lanes that stand at first, first + 1, ...; take: one more value, at a place after those taken
+// start(first, step): lanes that have seen nothing and stand at first, first + step, ...; take: one more value, at a place after those taken
 // before; merge: of two states.
 template <class Op> struct Valued {
   template <class T, int N> using State = Value<T, N>;
   template <class T> using Result = T;
-  template <class T, int N> static DML_FN Value<T, N> start(i64) { return {splat<N>(Op::template none<T>())}; }
+  template <class T, int N> static DML_FN Value<T, N> start(i64, i64) { return {splat<N>(Op::template none<T>())}; }
   template <class T, int N> static DML_FN Value<T, N> take(Value<T, N> s, Vec<T, N> v, i64, i64) { return {Op::of(s.v, v)}; }
   template <class T, int N> static DML_FN Value<T, N> merge(Value<T, N> a, Value<T, N> b) { return {Op::of(a.v, b.v)}; }
   template <class T, int N> static DML_FN Vec<T, N> result(Value<T, N> s) { return s.v; }
@@ -50,7 +50,7 @@ template <bool Largest> struct Arg {
     if constexpr (is_float<T>) return ~(Largest ? b <= a : b >= a) & (a == a);
     else return Largest ? b > a : b < a;
   }
-  template <class T, int N> static DML_FN Placed<T, N> start(i64 first) { return {splat<N>(none<T>()), iota<N>(first, 1)}; }
+  template <class T, int N> static DML_FN Placed<T, N> start(i64 first, i64 step) { return {splat<N>(none<T>()), iota<N>(first, step)}; }
   template <class T, int N> static DML_FN Placed<T, N> take(Placed<T, N> s, Vec<T, N> v, i64 first, i64 step) {
     const Vec<bool, N> m = better(v, s.v);
     return {select(m, v, s.v), select(m, iota<N>(first, step), s.at)};

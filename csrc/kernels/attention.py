@@ -1,0 +1,34 @@
+"""Attention without a matrix of scores: y = softmax(score(scale * q k^T)) v."""
+
+import numpy as np
+
+from dinoml.lowering.templates import Candidate, Problem
+
+DIMS = "AttentionDims"
+
+
+def numpy(ports, dims, params):
+    """Return the result in float64."""
+    q, k, v, score = ports
+    *_, keys, _, _, group = dims
+    k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+    s = np.matmul(q.astype(np.float64), np.swapaxes(k.astype(np.float64), 2, 3)) * params["scale"]
+    s = np.asarray(score(s), np.float64)
+    if params["causal"]:
+        rows, columns = np.arange(s.shape[2])[:, None], np.arange(s.shape[3])[None]
+        s = np.where(columns <= rows + params["causal_offset"], s, -np.inf)
+    if keys == 0:
+        return [np.zeros((*q.shape[:3], v.shape[3]))]
+    with np.errstate(all="ignore"):
+        e = np.exp(s - s.max(axis=3, keepdims=True))
+        return [np.matmul(e / e.sum(axis=3, keepdims=True), v.astype(np.float64))]
+
+
+_TILES = {64: (14, 32), 32: (6, 16), 16: (4, 8)}
+
+
+def candidates(problem: Problem) -> list[Candidate]:
+    """Blocks of query rows; a streaming form for few rows."""
+    rows, columns = _TILES[problem.target.vector_bytes]
+    params = (("MR", rows), ("NR", columns), ("BQ", 4 * rows), ("BK", 8 * columns), ("causal", problem.params["causal"]))
+    return [Candidate("blocks", "kernels/cpu/attention.h", "dml::cpu::attention", params, scratch="attention_scratch<P>(d)")]

@@ -1,0 +1,28 @@
+"""Softmax and log-softmax along one coordinate."""
+
+import numpy as np
+
+from dinoml.lowering.templates import Candidate, Problem
+
+DIMS = "SoftmaxDims"
+SCRATCH = {"rows": "4 * round_up(d.n3, 64)", "columns": "round_up(4 * d.n2 * softmax_block(d.n2), 64)"}
+
+
+def numpy(ports, dims, params):
+    """Return the result in float64."""
+    axis = 3 if params["form"] == "rows" else 2
+    x = ports[0].astype(np.float64)
+    if x.size == 0:
+        return [x]
+    with np.errstate(all="ignore"):
+        x = x - x.max(axis=axis, keepdims=True)
+        e = np.exp(x)
+        total = e.sum(axis=axis, keepdims=True)
+        return [x - np.log(total) if params["log"] else e / total]
+
+
+def candidates(problem: Problem) -> list[Candidate]:
+    """One template."""
+    width = problem.target.vector_bytes // 4
+    params = (("width", width), ("form", f"Form::{problem.params['form']}"), ("log", problem.params["log"]))
+    return [Candidate(f"w{width}", "kernels/cpu/softmax.h", "dml::cpu::softmax", params, scratch=SCRATCH[problem.params["form"]])]
