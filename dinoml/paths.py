@@ -30,9 +30,7 @@ def csrc_root() -> Path:
 
 
 def cache_root() -> Path:
-    """Return the user's cache folder for DinoML, `DINOML_CACHE_DIR` where it is set."""
-    import os
+    """Return the user's cache folder for DinoML."""
+    from dinoml import env
 
-    import platformdirs
-
-    return Path(os.environ.get("DINOML_CACHE_DIR") or platformdirs.user_cache_dir("dinoml"))
+    return env.CACHE_DIR.get()

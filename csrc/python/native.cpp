@@ -1,6 +1,5 @@
 // dinoml._native: what Python needs from C++. Loading and running artifacts, digests, CPU features.
 #include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 
 #include <string>
 

@@ -61,10 +61,10 @@ class ArtifactFiles(Artifact):
 
     def find_kernels(self, text: str | None) -> list[dict[str, Any]]:
         """Return the kernels whose name begins with `text` or that cover a node of that id; raise CliError when there are none."""
-        kernels = [dict(k) for k in self.kernels.get("kernels", [])]
+        kernels = [dict(k) for k in self.kernels["kernels"]]
         if text is None:
             return kernels
-        found = [k for k in kernels if k["name"].startswith(text) or text in k.get("fused", [])]
+        found = [k for k in kernels if k["name"].startswith(text) or text in k["fused"]]
         if not found:
             names = ", ".join(k["name"] for k in kernels[:8]) + (", …" if len(kernels) > 8 else "")
             raise CliError(f"{self.path}: no kernel or node {text!r}; there are {names}")

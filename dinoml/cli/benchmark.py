@@ -68,12 +68,16 @@ def _kernels(session: Session, arrays: inputs.Arrays, function: str, arguments: 
 
 def _show(report: dict[str, Any]) -> None:
     shapes = ", ".join(f"{n} {i['dtype']}{i['shape']}" for n, i in report["inputs"].items())
+
+    def ms(what: str) -> str:
+        return output.show_time(report[f"{what}_ms"] * 1e6)
+
     output.print_pairs([
         ("artifact", report["artifact"]),
         ("inputs", shapes),
-        ("median", f"{report['median_ms']:.4f} ms  (min {report['min_ms']:.4f}, max {report['max_ms']:.4f}, stddev {report['stddev_ms']:.4f})"),
+        ("median", f"{ms('median')} (min {ms('min')}, max {ms('max')}, stddev {ms('stddev')})"),
         ("runs", f"{report['count']} after {report['warmup']} for warm-up, {report['threads']} threads, {report['surface']}"),
     ])  # fmt: skip
     if report["kernels"]:
-        rows = [(k["kernel"], k["node"], f"{k['median_us']:.1f}", f"{100 * k['share']:.1f} %") for k in report["kernels"]]
-        output.print_table("kernels", ("kernel", "node", "median µs", "share"), rows, right=("median µs", "share"))
+        rows = [(k["kernel"], k["node"], output.show_time(k["median_us"] * 1e3), f"{100 * k['share']:.1f} %") for k in report["kernels"]]
+        output.print_table("kernels", ("kernel", "node", "median", "share"), rows, right=("median", "share"))

@@ -66,14 +66,16 @@ def _summary(files: ArtifactFiles) -> None:
 
 
 def _kernels(files: ArtifactFiles) -> None:
-    rows = []
-    for kernel in files.kernels.get("kernels", []):
-        variants = ", ".join(f"{v['candidate']}" + (f" if {v['condition']}" if v.get("condition") else "") for v in kernel.get("variants", []))
-        rows.append((kernel["name"], kernel.get("template", ""), variants or kernel.get("candidate", ""), " ".join(kernel.get("ops", []))))
-    output.print_table("kernels", ("name", "template", "candidate", "operators"), rows)
-    refusals = [(k["name"], n.get("edge", ""), n.get("reason", "")) for k in files.kernels.get("kernels", []) for n in k.get("not_fused", [])]
+    kernels = files.kernels["kernels"]
+    rows = [(k["function"], k["step"], k["name"], k["template"], _variants(k), " ".join(k["ops"]), k["source"]) for k in kernels]
+    output.print_table("kernels", ("function", "step", "name", "template", "candidates", "operators", "source"), rows, right=("step",))
+    refusals = [(k["name"], n["edge"], n["reason"]) for k in kernels for n in k["not_fused"]]
     if refusals:
         output.print_table("not fused", ("kernel", "edge", "reason"), refusals)
+
+
+def _variants(kernel: Mapping[str, Any]) -> str:
+    return "; ".join(v["candidate"] + (f" if {v['condition']}" if v["condition"] else "") for v in kernel["variants"])
 
 
 def _graph(files: ArtifactFiles) -> None:
@@ -87,34 +89,25 @@ def _graph(files: ArtifactFiles) -> None:
 
 
 def _passes(files: ArtifactFiles) -> None:
-    data = files.read_json("report/passes.json")
     rows = []
-    for entry in data["passes"] if isinstance(data, Mapping) else data:
-        before, after = str(entry.get("before", entry.get("before_hash", ""))), str(entry.get("after", entry.get("after_hash", "")))
-        counts = ", ".join(f"{k} {v}" for k, v in dict(entry.get("counts", {})).items())
-        rows.append((entry.get("name", entry.get("pass", "")), "changed" if before != after else "", before[:12], after[:12], counts))
-    output.print_table("passes", ("pass", "", "before", "after", "counts"), rows)
+    for p in files.read_json("report/passes.json")["passes"]:
+        nodes = f"{p['nodes_before']} → {p['nodes_after']}" if p["nodes_before"] != p["nodes_after"] else str(p["nodes_after"])
+        rows.append((p["name"], "changed" if p["changed"] else "", p["before"][:12], p["after"][:12], nodes, f"{p['seconds'] * 1e3:.1f}"))
+    output.print_table("passes", ("pass", "", "before", "after", "nodes", "ms"), rows, right=("nodes", "ms"))
 
 
 def _memory(files: ArtifactFiles) -> None:
-    _tree("memory", files.read_json("report/memory.json"))
+    data = files.read_json("report/memory.json")
+    for function in data["functions"]:
+        plans = [(_upper(p["upper"]), env.show_bytes(p["bytes"]), env.show_bytes(p["least_possible"])) for p in function["plans"]]
+        output.print_table(f"function {function['name']}: arena", ("for dims up to", "bytes", "least possible"), plans)
+        buffers = [(b["value"], b["dtype"], b["bytes"], f"{b['first']}..{b['last']}") for b in function["buffers"]]
+        if buffers:
+            output.print_table(f"function {function['name']}: buffers", ("value", "dtype", "bytes", "steps"), buffers)
+    constants = sorted(data["constants"], key=lambda c: -c["bytes"])
+    rows = [(c["name"], c["type"], env.show_bytes(c["bytes"])) for c in constants]
+    output.print_table(f"constants: {env.show_bytes(data['constant_bytes'])}", ("name", "type", "bytes"), rows, right=("bytes",))
 
 
-def _tree(title: str, value: Any) -> None:
-    """Print a report of unknown depth: lists of records as tables, the rest as pairs."""
-    if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
-        columns = list(dict.fromkeys(k for record in value for k in record))
-        rows = [[_cell(c, record.get(c, "")) for c in columns] for record in value]
-        output.print_table(title, columns, rows, right=[c for c in columns if isinstance(value[0].get(c), int)])
-        return
-    if not isinstance(value, Mapping):
-        output.print_pairs([(title, value)])
-        return
-    output.print_pairs([(k, _cell(k, v)) for k, v in value.items() if not isinstance(v, (list, Mapping))])
-    for name, inner in value.items():
-        if isinstance(inner, (list, Mapping)) and inner:
-            _tree(name, inner)
-
-
-def _cell(name: str, value: Any) -> str:
-    return env.show_bytes(value) if isinstance(value, int) and "bytes" in name else str(value)
+def _upper(upper: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in upper.items()) or "all"

@@ -65,7 +65,7 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None
         yield show
 
 
-def show_ms(nanoseconds: float) -> str:
+def show_time(nanoseconds: float) -> str:
     """Return a time with three significant digits in the unit that suits it."""
     for limit, divisor, unit in ((1e3, 1.0, "ns"), (1e6, 1e3, "µs"), (1e9, 1e6, "ms")):
         if nanoseconds < limit:

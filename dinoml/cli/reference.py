@@ -1,8 +1,8 @@
-"""The values of a graph in float64, computed node by node with the operators' NumPy references."""
+"""The values of a graph in float64, computed on demand with the operators' NumPy references."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,28 +12,50 @@ from dinoml.ir.graph import Function, Node
 from dinoml.operators import registry
 from dinoml.operators.operator import node_call
 
-Arrays = dict[str, np.ndarray[Any, Any]]
+Array = np.ndarray[Any, Any]
 
 
-def evaluate(function: Function, arrays: Mapping[str, np.ndarray[Any, Any]], dims: Mapping[str, int]) -> Iterator[tuple[Node, Arrays]]:
-    """Yield each node with the values of its outputs. `arrays` holds inputs, constants and states by value name."""
-    sizes = dict(dims)
-    extent_of = {value: dim for dim, value in function.extents.items()}
-    values: Arrays = {name: wide(array) for name, array in arrays.items()}
-    for node in function.nodes:
+class References:
+    """What each value of a function should be. `arrays` holds inputs, constants and states by value name."""
+
+    def __init__(self, function: Function, arrays: Mapping[str, Array], dims: Mapping[str, int]) -> None:
+        self.function = function
+        self._values = {name: wide(array) for name, array in arrays.items()}
+        self._sizes = dict(dims)
+        self._dim_of = {value: dim for dim, value in function.extents.items()}
+
+    def settle(self, name: str, array: Array) -> None:
+        """From here on, take a value as given: later values show the errors made after it only."""
+        self._values[name] = wide(array)
+
+    def value(self, name: str) -> Array:
+        """Return a value, computing what it needs."""
+        stack = [name]
+        while stack:
+            top = stack[-1]
+            if top in self._values:
+                stack.pop()
+                continue
+            node = self.function.producers[top]
+            missing = [i for i in node.uses if i not in self._values]
+            if missing:
+                stack.extend(missing)
+            else:
+                self._compute(node)
+        return self._values[name]
+
+    def _compute(self, node: Node) -> None:
         operator = registry.get(node.op)
-        call = node_call(operator, node, function.types)
-        attrs = {name: numbers(value, sizes) for name, value in call.attrs.items()}
-        results = operator.reference([values[i] if i else None for i in node.inputs], attrs)
-        made = dict(zip(node.outputs, results))
-        for name, result in made.items():
-            values[name] = result
-            if name in extent_of:
-                sizes[extent_of[name]] = int(result)
-        yield node, made
+        call = node_call(operator, node, self.function.types)
+        attrs = {name: numbers(value, self._sizes) for name, value in call.attrs.items()}
+        results = operator.reference([self._values[i] if i else None for i in node.inputs], attrs)
+        for name, result in zip(node.outputs, results):
+            self._values.setdefault(name, result)
+            if name in self._dim_of:
+                self._sizes[self._dim_of[name]] = int(result)
 
 
-def wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def wide(array: Array) -> Array:
     """Return floats as float64, the rest as it is."""
     return array if array.dtype.kind in "iub" else array.astype(np.float64)
 

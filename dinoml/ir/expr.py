@@ -343,15 +343,17 @@ def select(conditions: Conditions, a: Expr, b: Expr) -> Expr:
         return a
     if any(intexpr.bounds(c)[1] < 0 for c in rest):
         return b
+    if len(rest) == 1:  # the negation of one condition is a condition; with several, `b` must guard its own reads
+        b = guarded(b, (intexpr.add(intexpr.mul(-1, rest[0]), -1),))
     return Select(rest, guarded(a, rest), b)
 
 
 def guarded(x: Expr, conditions: Conditions) -> Expr:
-    """Add conditions to every read of the tree."""
+    """Add conditions to every read of the tree, those that always hold left out."""
 
     def visit(e: Expr) -> Expr | None:
         if isinstance(e, Read):
-            return Read(e.source, e.storage, e.index, tuple(dict.fromkeys(e.guard + conditions)))
+            return Read(e.source, e.storage, e.index, simplify_guard(e.guard + conditions))
         return None
 
     return transform(x, visit)

@@ -74,8 +74,12 @@ class LoweringContext:
         return form
 
     def traits(self, fn: Function, node: Node) -> dict[str, Any]:
-        """Return what lower() may ask beyond types: the target and which inputs are constants."""
-        return {"target": self.target, "constant": tuple(i in fn.constants for i in node.inputs)}
+        """Return what lower() may ask beyond types: the target, which inputs are constants, the results' types."""
+        return {
+            "target": self.target,
+            "constant": tuple(i in fn.constants for i in node.inputs),
+            "results": tuple(fn.types[o] for o in node.outputs),
+        }
 
     def must_inline(self, fn: Function, node: Node, value: str) -> bool:
         """Whether even the unfused build computes a value in place: it has no tensor input of its own."""

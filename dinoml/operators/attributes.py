@@ -63,6 +63,14 @@ def _axes(c: OpCall, a: AttrSpec, value: Any) -> tuple[int, ...]:
     return tuple(sorted(out))
 
 
+def _repeated(c: OpCall, a: AttrSpec, value: tuple[int, ...]) -> tuple[int, ...]:
+    if a.length and len(value) == 1:
+        return value * a.length
+    if a.length and len(value) != a.length:
+        c.fail(f"{a.name}={value} needs {a.length} numbers, or one for all of them")
+    return value
+
+
 def _convert(c: OpCall, a: AttrSpec, value: Any) -> Any:
     match a.type:
         case "float":
@@ -87,7 +95,7 @@ def _convert(c: OpCall, a: AttrSpec, value: Any) -> Any:
             except TypeError as e:
                 c.fail(f"{a.name}: {e}")
         case "ints":
-            return tuple(_integer(c, a, v) for v in _sequence(value))
+            return _repeated(c, a, tuple(_integer(c, a, v) for v in _sequence(value)))
         case "floats":
             return tuple(_float(c, a, v) for v in _sequence(value))
         case "shape":
@@ -109,6 +117,8 @@ def _attrs(c: OpCall, given: Mapping[str, Any]) -> dict[str, Any]:
     for a in c.spec.attrs:
         present = [n for n in (a.name, *a.also) if n in given]
         value = given[present[0]] if present else a.default
+        if value is None and a.like:
+            value = out[a.like]
         if value is REQUIRED:
             c.fail(f"needs the attribute {a.name}")
         if value is not None or a.type == "axes":
@@ -149,7 +159,7 @@ def _condition(text: str) -> Any:
 def _limits(c: OpCall) -> None:
     if not c.spec.limits:
         return
-    names: dict[str, Any] = {**c.attrs, "len": len, "min": min, "max": max, "any": any, "all": all, "isinstance": isinstance, "int": int, "set": set}
+    names: dict[str, Any] = {**c.attrs, "len": len, "min": min, "max": max, "any": any, "all": all, "zip": zip, "inf": float("inf"), "isinstance": isinstance, "int": int, "set": set}
     for i, t in enumerate(c.inputs):
         item = c.spec.inputs[0 if c.spec.variadic else i]
         names[f"rank_{item.name}"] = t.rank if t is not None else -1

@@ -61,6 +61,8 @@ class Builder:
 
     def number(self, value: int | float | bool, dtype: str) -> Tensor:
         """Return a rank-0 tensor that holds a Python number."""
+        if dtypes.DTYPES[dtype].kind == "float":
+            value = float(value)
         key = (repr(value), dtype)
         if key not in self._numbers:
             self._numbers[key] = self.invoke(NUMBER, (), {"shape": (), "fill_value": value, "dtype": dtype})

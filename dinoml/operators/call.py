@@ -81,6 +81,11 @@ class OpCall:
                 self.fail(str(e).removeprefix(": "))
         return out
 
+    def reduced(self, which: str | int, dims: Sequence[int], keepdim: bool) -> shapes.Shape:
+        """Return an input's shape without the given axes, or with extent 1 there."""
+        shape = self.input(which).shape
+        return tuple(1 if i in dims else d for i, d in enumerate(shape) if keepdim or i not in dims)
+
     def same(self, a: IntLike, b: IntLike, what: str) -> IntLike:
         """Return a, which must equal b; fail otherwise."""
         if a != b:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -82,7 +83,9 @@ class Operator:
     ) -> OpCall:
         """Return a checked application with canonical attributes; raise OperatorError with the spec's reason."""
         bare = OpCall(self.spec, tuple(inputs), {}, tuple(names), id, source, {}, label)
-        return attributes.check(bare, attrs)
+        call = attributes.check(bare, attrs)
+        canonical = getattr(self.module, "canonical", None)
+        return call if canonical is None else replace(call, attrs={**call.attrs, **canonical(call)})
 
     def infer(self, call: OpCall) -> tuple[TensorType, ...]:
         """Return the types of the results; raise OperatorError when the inputs do not fit."""
@@ -124,17 +127,21 @@ class Operator:
         out = None if fn is None else fn(call, i, tuple(index))
         return None if out is None else tuple(out)
 
+    def own(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the attributes that the spec declares, without what passes noted beside them."""
+        return {a.name: attrs[a.name] for a in self.spec.attrs if a.name in attrs}
+
     def expand(self, call: OpCall, builder: Builder, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
         """Return the results of a composite in terms of other operators, added to `builder`."""
         if self.spec.variadic:
-            out = self.function("expand")(builder, list(inputs), **call.attrs)
+            out = self.function("expand")(builder, list(inputs), **self.own(call.attrs))
         else:
-            out = self.function("expand")(builder, *inputs, **call.attrs)
+            out = self.function("expand")(builder, *inputs, **self.own(call.attrs))
         return tuple(out) if isinstance(out, (list, tuple)) else (out,)
 
     def reference(self, inputs: Sequence[np.ndarray[Any, Any] | None], attrs: Mapping[str, Any]) -> tuple[np.ndarray[Any, Any], ...]:
         """Return the results of the folder's `reference.py` on float64 (or integer, bool) arrays; attributes are plain numbers."""
-        module = self.reference_module
+        module, attrs = self.reference_module, self.own(attrs)
         with np.errstate(all="ignore"):
             out = module.reference(list(inputs), **attrs) if self.spec.variadic else module.reference(*inputs, **attrs)
         return tuple(np.asarray(o) for o in out) if isinstance(out, (list, tuple)) else (np.asarray(out),)
@@ -151,6 +158,9 @@ class Operator:
 def node_call(op: Operator, node: graph.Node, types: Mapping[str, TensorType]) -> OpCall:
     """Return the application that a node of a graph stands for."""
     inputs = [types[i] if i else None for i in node.inputs]
-    return op.call(inputs, dict(node.attrs), node.inputs, node.id, node.source)
+    own = {n for a in op.spec.attrs for n in (a.name, *a.also)}
+    call = op.call(inputs, {k: v for k, v in node.attrs if k in own}, node.inputs, node.id, node.source)
+    extra = {k: v for k, v in node.attrs if k not in own}  # what passes noted on the node
+    return replace(call, attrs={**call.attrs, **extra}) if extra else call
 
 

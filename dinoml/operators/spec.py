@@ -15,9 +15,9 @@ KINDS = ("pointwise", "view", "composite", "kernel")
 ATTR_TYPES = ("float", "int", "bool", "str", "ints", "floats", "dtype", "number", "size", "shape", "axis", "axes", "any")
 _KEYS: dict[str, tuple[str, ...]] = {
     "spec": ("name", "kind", "summary", "source", "inputs", "attrs", "types", "outputs", "expr", "sugar", "aliases", "families",
-             "limits", "cases", "signature", "internal", "notes", "tolerance"),
+             "limits", "cases", "signature", "internal", "notes", "tolerance", "reduction"),
     "inputs": ("name", "dtype", "optional", "variadic", "range", "values"),
-    "attrs": ("name", "type", "default", "choices", "why", "also", "of", "extra"),
+    "attrs": ("name", "type", "default", "choices", "why", "also", "of", "extra", "length", "like"),
     "outputs": ("name", "dtype", "extent", "variadic"),
     "limits": ("when", "why"),
     "families": ("name", "parts", "except"),
@@ -50,7 +50,10 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class AttrSpec:
-    """One attribute. `of` names the input whose rank an axis counts from, `extra` how far past it an axis may lie."""
+    """One attribute. `of` names the input whose rank an axis counts from, `extra` how far past it an axis may lie.
+
+    `length` is the number of entries of a list (one number stands for all of them), `like` the attribute that None stands for.
+    """
 
     name: str
     type: str
@@ -60,6 +63,8 @@ class AttrSpec:
     also: tuple[str, ...] = ()
     of: str = ""
     extra: int = 0
+    length: int = 0
+    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class OperatorSpec:
     limits: tuple[Limit, ...] = ()
     cases: tuple[Mapping[str, Any], ...] = ()
     tolerance: Mapping[str, Any] = field(default_factory=dict)
+    reduction: str = ""
     signature: tuple[str, ...] = ()
     internal: bool = False
     path: Path = Path()
@@ -171,7 +177,8 @@ class _Parser:
         where = f"attrs[{i}] ({d['name']})"
         kind = self.known("type", d.get("type"), ATTR_TYPES, f"{where}.type")
         default = _tuple(d["default"]) if "default" in d else REQUIRED
-        return AttrSpec(d["name"], kind, default, tuple(d.get("choices", ())), d.get("why", ""), tuple(d.get("also", ())), d.get("of", ""), d.get("extra", 0))
+        return AttrSpec(d["name"], kind, default, tuple(d.get("choices", ())), d.get("why", ""), tuple(d.get("also", ())), d.get("of", ""), d.get("extra", 0),
+                        d.get("length", 0), d.get("like", ""))  # fmt: skip
 
     def family(self, d: dict[str, Any]) -> list[Alias]:
         parts: dict[str, dict[str, Any]] = d["parts"]
@@ -233,7 +240,7 @@ def parse(data: Any, path: Path) -> OperatorSpec:
     return OperatorSpec(
         d["name"], kind, d["summary"], inputs, outputs, attrs, types, d.get("source", ""), d.get("notes", ""), d.get("expr", ""),
         tuple(d.get("sugar", ())), p.aliases(d), tuple(Limit(x["when"], x["why"]) for x in p.items(d.get("limits"), "limits")),
-        tuple(d.get("cases") or ()), d.get("tolerance") or {}, tuple(d.get("signature", ())), bool(d.get("internal")), path,
+        tuple(d.get("cases") or ()), d.get("tolerance") or {}, d.get("reduction", ""), tuple(d.get("signature", ())), bool(d.get("internal")), path,
     )  # fmt: skip
 
 

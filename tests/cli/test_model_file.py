@@ -33,7 +33,7 @@ def test_build_spec_gets_what_its_signature_names(tmp_path, signature, extra, go
 
 def test_an_argument_that_the_function_lacks_is_refused_with_a_suggestion(tmp_path):
     model = load(tmp_path, "def build_spec(target, layers=2): ...")
-    with pytest.raises(CliError, match="no argument 'layer'; it takes target, layers. Did you mean 'layers'"):
+    with pytest.raises(CliError, match=r"no argument 'layer'; it takes target, layers\. Did you mean 'layers'"):
         model.call("build_spec", "compile traces", OFFERED, {"layer": 6})
 
 
@@ -58,7 +58,8 @@ def test_what_is_no_model_file_is_refused(tmp_path, name):
 
 
 def test_pairs():
-    assert model_file.parse_pairs(["a=1", "b=[1,2]", 'c="x"', "d=float16", "e=null"], "--k") == {"a": 1, "b": [1, 2], "c": "x", "d": "float16", "e": None}
+    pairs = model_file.parse_pairs(["a=1", "b=[1,2]", 'c="x"', "d=float16", "e=null"], "--k")
+    assert pairs == {"a": 1, "b": [1, 2], "c": "x", "d": "float16", "e": None}
     for bad in ("a", "1=2", "a={", "a=b c"):
         with pytest.raises(CliError, match="--k"):
             model_file.parse_pairs([bad], "--k")

@@ -27,7 +27,7 @@ struct Context {
   dml_ctx ctx{};
   std::vector<char> memory;
   size_t bytes;
-  Context(int workers, i64 bytes_per_worker) : memory(size_t(workers) * size_t(bytes_per_worker) + 192, char(0x7f)), bytes(size_t(workers) * size_t(bytes_per_worker)) {
+  Context(int workers, i64 each, i64 shared = 0) : memory(size_t(workers * each + shared) + 192, char(0x7f)), bytes(size_t(workers * each + shared)) {
     ctx.workers = workers;
     const size_t skew = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
     ctx.scratch = memory.data() + skew;
@@ -247,7 +247,8 @@ template <class P, class S, class M> void check_attention(const char* name, int 
   const Matrix<S> q(kind, d.b, d.h, d.q, d.d, 3, false), k(kind, d.b, kv, d.k, d.d, 0, false), v(kind, d.b, kv, d.k, d.dv, 1, false);
   const size_t size = size_t(d.b * d.h * d.q * d.dv);
   std::vector<float> y(size + 16, 777.f), times(size + 16, 0.f);
-  Context context(workers, attention_scratch<P>(d));
+  const AttentionBytes scratch = attention_scratch<P>(d);
+  Context context(workers, scratch.each, scratch.shared);
   attention<P>(context.ctx, d, q.view, k.view, v.view, map, AttentionStore{y.data(), times.data(), d.h * d.q * d.dv, d.q * d.dv, d.dv});
   bool right = context.guard_intact();
   double worst = 0;
@@ -285,7 +286,7 @@ template <bool causal> void attention_sizes() {
   using P = AttentionParams<6, 2 * lanes, 18, 2 * lanes, causal>;
   using Wide = AttentionParams<12, 2 * lanes, 48, 128, causal>;
   const float bias[8] = {0.01f, -0.02f, 0.f, 0.1f, 0.01f, 0.01f, 0.01f, 0.01f};
-  const i64 qs[] = {0, 1, 2, 5, 17, 50}, ks[] = {0, 1, 13, 2 * lanes, 4 * lanes + 7, 300}, ds[] = {1, 7, 32, 48}, groups[] = {1, 2, 4};
+  const i64 qs[] = {0, 1, 2, 5, 17, 50}, ks[] = {0, 1, 13, 2 * lanes, 4 * lanes + 7, 300, 2100}, ds[] = {1, 7, 32, 48}, groups[] = {1, 2, 4};
   int turn = 0;
   for (i64 q : qs)
     for (i64 k : ks)

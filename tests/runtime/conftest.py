@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -54,18 +54,29 @@ MANIFEST = m.Manifest(
 
 
 def link_module(text: str, out: Path) -> None:
-    """Build module.so from the text of a module.cpp."""
     toolchain = find_toolchain()
     objects = compile_objects([module_source("module.cpp", text, toolchain), *runtime_sources(toolchain)], toolchain, cache=ObjectCache())
     link_shared(objects, out, toolchain)
 
 
 @pytest.fixture(scope="session")
-def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fixture_source() -> str:
+    """The text of the fixture's module.cpp."""
+    return (HERE / "fixture_module.cpp").read_text()
+
+
+@pytest.fixture(scope="session")
+def link() -> Callable[[str, Path], None]:
+    """Builds module.so from the text of a module.cpp."""
+    return link_module
+
+
+@pytest.fixture(scope="session")
+def artifact(tmp_path_factory: pytest.TempPathFactory, fixture_source: str) -> Path:
     """The fixture artifact, not to be changed."""
     folder = tmp_path_factory.mktemp("artifact") / "fixture.dinoml"
     folder.mkdir()
-    link_module((HERE / "fixture_module.cpp").read_text(), folder / "module.so")
+    link_module(fixture_source, folder / "module.so")
     constants = [("weight_t", WEIGHT.T), ("bias", BIAS), ("table", 2 * np.concatenate([A, B]))]
     write_safetensors(folder / m.CONSTANTS, constants)
     for name in ("graph.json", "kernels.json", "plan.json"):

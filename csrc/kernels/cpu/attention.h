@@ -45,19 +45,20 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
   const M& score;
   const Y& y;
   const AttentionScratch<P>& sizes;
-  float *queries, *sums, *scores, *keys, *values, *state;
+  float *queries, *sums, *scores, *keys, *values;
+  Running* running;
   Next next;
 
   AttentionTask(const AttentionDims& d_, const Q& q_, const K& k_, const V& v_, const M& score_, const Y& y_, const AttentionScratch<P>& sizes_, float* scratch)
       : d(d_), q(q_), k(k_), v(v_), score(score_), y(y_), sizes(sizes_) {
     queries = scratch, sums = queries + sizes.q, scores = sums + sizes.o;
-    keys = scores + sizes.s, values = keys + sizes.kt, state = values + sizes.v;
+    keys = scores + sizes.s, values = keys + sizes.kt, running = reinterpret_cast<Running*>(values + sizes.v);
   }
 
   // Rows [first, first + count) of K/V head `head` of batch b.
   void run(i64 b, i64 head, i64 first, i64 count) {
     pack_queries(q, d, b, head, first, count, queries, sizes.ldq);
-    for (i64 r = 0; r < count; r++) state[2 * r] = -infinity, state[2 * r + 1] = 0.f;
+    for (i64 r = 0; r < count; r++) running[r] = Running{};
     i64 end = d.k;
     if (P::causal) {  // the furthest key that any row may see
       const i64 last = first + count - 1, row = first / d.q == last / d.q ? last % d.q : d.q - 1;
@@ -92,10 +93,7 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
       next.fetch(q, k, v, d);
       tile_of<P::MR, P::NR / lanes, P::NR>(rows, d.d, queries + row * sizes.ldq, sizes.ldq, keys + n * d.d, scores + n, lds, false, none);
     }
-    RowOf of(d, head, at);
-    for (int r = 0; r < rows; r++, of.next()) {
-      exponentials(b, of.head, of.query, k0, seen[r], most_seen, scores + r * lds, state + 2 * (row + r), k0 > 0, sums + (row + r) * sizes.wide);
-    }
+    exponentials(b, head, at, row, rows, k0, seen, most_seen);
     for (i64 n = 0; n < d.dv; n += P::NR) {
       float* c = sums + row * sizes.wide + n;
       if (P::NR > lanes && d.dv - n <= P::NR - lanes)
@@ -104,20 +102,26 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
         tile_of<P::MR, P::NR / lanes, P::NR>(rows, most_seen, scores, lds, values + n * width, c, sizes.wide, k0 > 0, none);
     }
   }
-  // Scores of a row become exp(score - maximum); columns [seen, padded) become 0; earlier sums shrink to the new maximum.
-  void exponentials(i64 b, i64 h, i64 qi, i64 k0, i64 seen, i64 padded, float* s, float* running, bool later, float* o) {
-    const Online now = row_exponentials(score, b, h, qi, k0, seen, s, running[0]);
-    for_lanes(padded - round_up(seen, lanes), [&](auto l, i64 i) DML_INLINE { store(l, s + round_up(seen, lanes) + i, to<float>(splat<lanes>(0.f))); });
-    running[1] = running[1] * now.shrink + now.sum;
-    running[0] = now.maximum;
-    if (later && now.shrink != 1.f)
-      for (i64 i = 0; i < sizes.wide; i += lanes) store_floats(o + i, load_floats(o + i) * splat<lanes>(now.shrink));
+  // Scores become exp(score - maximum), columns [seen, most_seen) 0; earlier sums shrink to the new maximum.
+  void exponentials(i64 b, i64 head, i64 at, i64 row, int rows, i64 k0, const i64* seen, i64 most_seen) {
+    const M map = score;
+    RowOf of(d, head, at);
+    float maximum[P::MR];
+    for (int r = 0; r < rows; r++, of.next())
+      maximum[r] = row_maximum(map, b, of.head, of.query, k0, seen[r], scores + r * sizes.keys, running[row + r].maximum);
+    for (int r = 0; r < rows; r++) {
+      float *s = scores + r * sizes.keys, *o = sums + (row + r) * sizes.wide;
+      const float shrink = row_exponentials(seen[r], s, maximum[r], running[row + r]);
+      for (i64 i = round_up(seen[r], lanes); i < most_seen; i += lanes) store_floats(s + i, splat<lanes>(0.f));
+      if (k0 > 0 && shrink != 1.f)
+        for (i64 i = 0; i < sizes.wide; i += lanes) store_floats(o + i, load_floats(o + i) * splat<lanes>(shrink));
+    }
   }
   void finish(i64 b, i64 head, i64 first, i64 count) {
     const Y out = y;
     RowOf row(d, head, first);
     for (i64 r = 0; r < count; r++, row.next()) {
-      const float over = d.k == 0 ? 0.f : 1.f / state[2 * r + 1];
+      const float over = d.k == 0 ? 0.f : 1.f / running[r].sum;
       for_lanes(d.dv, [&](auto l, i64 j) DML_INLINE {
         auto got = out.fetch(l, b, row.head, row.query, j);
         out.put(l, got, b, row.head, row.query, j, load_floats(sums + r * sizes.wide + j) * splat<lanes>(over));
@@ -138,8 +142,15 @@ template <class P> i64 attention_row_blocks(const AttentionDims& d, i64 workers)
   return best;
 }
 
-// Bytes of scratch for each worker.
-template <class P> i64 attention_scratch(const AttentionDims& d) { return most(AttentionScratch<P>(d).bytes(), few_scratch<P>(d)); }
+// Bytes of scratch: shared ones first, then as many for each worker.
+struct AttentionBytes {
+  i64 shared, each;
+};
+template <class P> AttentionBytes attention_scratch(const AttentionDims& d) {
+  if (d.group * d.q > few_rows) return {0, AttentionScratch<P>(d).bytes()};
+  const FewScratch few(d);
+  return {few.shared * 4, few.each * 4};
+}
 
 template <class P, class Q, class K, class V, class M, class Y>
 int attention(const dml_ctx& ctx, const AttentionDims& d, const Q& q, const K& k, const V& v, const M& score, const Y& y) {
@@ -150,7 +161,7 @@ int attention(const dml_ctx& ctx, const AttentionDims& d, const Q& q, const K& k
   const i64 blocks = attention_row_blocks<P>(d, ctx.workers), tall = ceil_div(ceil_div(rows, P::MR), blocks) * P::MR;
   const AttentionScratch<P> sizes(d);
   parallel(ctx, d.b * heads * blocks, 1, [&](i64 begin, i64 end, int worker) {
-    AttentionTask<P, Q, K, V, M, Y> task(d, q, k, v, score, y, sizes, worker_scratch<float>(ctx, worker, attention_scratch<P>(d)));
+    AttentionTask<P, Q, K, V, M, Y> task(d, q, k, v, score, y, sizes, worker_scratch<float>(ctx, worker, sizes.bytes()));
     for (i64 t = begin; t < end; t++) {
       const i64 head = t / blocks, first = t % blocks * tall;
       const i64 after = (t + 1) / blocks;

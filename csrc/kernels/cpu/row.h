@@ -10,9 +10,10 @@ enum class Form { rows, columns };
 
 template <class V> struct Element;
 template <class T, int N> struct Element<Vec<T, N>> { using type = T; };
+template <class T> const T& some_value();  // never defined: for decltype
 // The type that an accessor's eval computes.
-template <class Load> using element_t = typename Element<decltype(static_cast<const Load*>(nullptr)->eval(
-    Full<1>{}, static_cast<const Load*>(nullptr)->fetch(Full<1>{}, 0, 0, 0, 0), 0, 0, 0, 0))>::type;
+template <class Load> using element_t = typename Element<decltype(some_value<Load>().eval(
+    Full<1>{}, some_value<Load>().fetch(Full<1>{}, 0, 0, 0, 0), 0, 0, 0, 0))>::type;
 
 inline constexpr i64 item_elements = 16384;  // less than this is not worth a second worker
 DML_FN i64 grain_of(i64 elements_each) { return elements_each >= item_elements ? 1 : item_elements / (elements_each < 1 ? 1 : elements_each); }

@@ -16,7 +16,7 @@ template <class I> DML_FN I most_integer() { return I(~typename Bits<I>::u(0) >>
 
 template <class T> struct TopkEntry { int64_t key, place; T v; };
 
-// Integers in the order of T: -0 with +0, any NaN last; turned around for the smallest.
+// Integers in the order of T: -0 with +0, any NaN above all; turned around for the smallest.
 template <bool Largest, class T, int N> DML_FN auto topk_key(Vec<T, N> v) {
   if constexpr (is_float<T>) {
     using I = typename Bits<T>::s;

@@ -20,7 +20,7 @@ def store(c: OpCall, b: Builder, inputs: list[Tensor], traits: dict[str, Any]) -
         return None
     width = PANEL[traits["target"].vector_bytes]
     if c["b_layout"] == "c":
-        weight = b.transpose(weight, -1, -2)
+        weight = b.permute(weight, (*range(weight.rank - 2), weight.rank - 1, weight.rank - 2))
     *batch, k, n = weight.shape
     panels = -(-n // width)
     weight = b.reshape(b.pad(weight, (0, panels * width - n)), (*batch, k, panels, width))

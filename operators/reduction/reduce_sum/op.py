@@ -1,4 +1,4 @@
-"""Sum over axes."""
+"""Reduce sum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,4 @@ from dinoml.operators import OpCall
 
 
 def infer(c: OpCall) -> TensorType:
-    x, dims = c.input("x"), c["dim"]
-    if c["keepdim"]:
-        return TensorType(x.dtype, tuple(1 if i in dims else d for i, d in enumerate(x.shape)))
-    return TensorType(x.dtype, tuple(d for i, d in enumerate(x.shape) if i not in dims))
+    return TensorType(c.input("x").dtype, c.reduced("x", c["dim"], c["keepdim"]))

@@ -8,7 +8,8 @@ from dinoml.ir.intexpr import IntLike
 from dinoml.operators import OpCall
 
 
-def infer(c: OpCall) -> TensorType:
+def canonical(c: OpCall) -> dict[str, shapes.Shape]:
+    """Replace -1 by the extent that is kept."""
     x, target = c.input("x"), c["shape"]
     new = len(target) - x.rank
     if new < 0:
@@ -20,8 +21,12 @@ def infer(c: OpCall) -> TensorType:
         if (keep and axis < new) or not (keep or d == own or own == 1):
             c.fail(f"cannot expand {shapes.show(x.shape)} to {shapes.show(target)}: axis {axis} is {own}")
         out.append(own if keep else d)
-    return TensorType(x.dtype, c.shape(out))
+    return {"shape": c.shape(out)}
+
+
+def infer(c: OpCall) -> TensorType:
+    return TensorType(c.input("x").dtype, c["shape"])
 
 
 def define(c: OpCall, index: tuple[IntLike, ...]) -> expr.Expr:
-    return c.broadcast_read("x", index, infer(c).shape)
+    return c.broadcast_read("x", index, c["shape"])

@@ -4,5 +4,4 @@ import numpy as np
 
 
 def reference(x, shape):
-    own = (1,) * (len(shape) - x.ndim) + x.shape
-    return np.broadcast_to(x, [own[i] if d == -1 else d for i, d in enumerate(shape)]).copy()
+    return np.broadcast_to(x, shape).copy()

@@ -8,23 +8,24 @@ from dinoml.ir.intexpr import IntLike
 from dinoml.operators import OpCall
 
 
-def _dims(c: OpCall) -> tuple[int, ...]:
+def canonical(c: OpCall) -> dict[str, tuple[int, ...]]:
+    """Count axes from the front."""
     rank = c.input("x").rank
     dims = tuple(c.axis(d, rank) for d in c["dims"])
     if sorted(dims) != list(range(rank)):
         c.fail(f"dims={c['dims']} is not a permutation of the {rank} axes")
-    return dims
+    return {"dims": dims}
 
 
 def infer(c: OpCall) -> TensorType:
     x = c.input("x")
-    return TensorType(x.dtype, tuple(x.shape[d] for d in _dims(c)))
+    return TensorType(x.dtype, tuple(x.shape[d] for d in c["dims"]))
 
 
 def define(c: OpCall, index: tuple[IntLike, ...]) -> expr.Expr:
-    at = dict(zip(_dims(c), index))
+    at = dict(zip(c["dims"], index))
     return c.read("x", [at[axis] for axis in range(len(index))])
 
 
 def place(c: OpCall, i: int, index: tuple[IntLike, ...]) -> tuple[IntLike, ...]:
-    return tuple(index[d] for d in _dims(c))
+    return tuple(index[d] for d in c["dims"])

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dinoml.ir import expr, intexpr, shapes
 from dinoml.ir.graph import TensorType
 from dinoml.ir.intexpr import IntLike
+from dinoml.ir.shapes import Shape
 from dinoml.operators import OpCall
 
 
-def infer(c: OpCall) -> TensorType:
+def canonical(c: OpCall) -> dict[str, Shape]:
+    """Replace -1 by the extent it stands for."""
     x = c.input("x")
     target = list(c["shape"])
     unknown = [i for i, d in enumerate(target) if isinstance(d, int) and d == -1]
@@ -19,7 +21,11 @@ def infer(c: OpCall) -> TensorType:
     if unknown:
         known = intexpr.product(d for i, d in enumerate(target) if i != unknown[0])
         target[unknown[0]] = _missing(c, x, known)
-    out = c.shape(target)
+    return {"shape": c.shape(target)}
+
+
+def infer(c: OpCall) -> TensorType:
+    x, out = c.input("x"), c["shape"]
     if intexpr.product(out) != x.numel:
         c.fail(f"{shapes.show(x.shape)} has {x.numel} elements, {shapes.show(out)} has {intexpr.product(out)}")
     return TensorType(x.dtype, out)
@@ -81,8 +87,8 @@ def _group(source: Sequence[IntLike], target: Sequence[IntLike], i: int, j: int)
 
 def define(c: OpCall, index: tuple[IntLike, ...]) -> expr.Expr:
     x = c.input("x")
-    return c.read("x", _regroup(index, infer(c).shape, x.shape))
+    return c.read("x", _regroup(index, c["shape"], x.shape))
 
 
 def place(c: OpCall, i: int, index: tuple[IntLike, ...]) -> tuple[IntLike, ...]:
-    return _regroup(index, c.input("x").shape, infer(c).shape)
+    return _regroup(index, c.input("x").shape, c["shape"])

@@ -8,8 +8,9 @@ from dinoml.ir.intexpr import Binary, IntLike
 from dinoml.operators import OpCall
 
 
-def _steps(c: OpCall) -> tuple[int, ...]:
-    return c["step"] if c["step"] is not None else (1,) * c.input("x").rank  # type: ignore[no-any-return]
+def canonical(c: OpCall) -> dict[str, tuple[int, ...]]:
+    """Write out the steps."""
+    return {"step": c["step"] if c["step"] is not None else (1,) * c.input("x").rank}
 
 
 def _at_most(a: IntLike, b: IntLike) -> bool:
@@ -24,7 +25,7 @@ def _at_most(a: IntLike, b: IntLike) -> bool:
 def infer(c: OpCall) -> TensorType:
     x = c.input("x")
     out: list[IntLike] = []
-    for axis, (a, b, s, d) in enumerate(zip(c["start"], c["stop"], _steps(c), x.shape)):
+    for axis, (a, b, s, d) in enumerate(zip(c["start"], c["stop"], c["step"], x.shape)):
         low, high = (a, b) if s > 0 else (intexpr.add(b, 1), intexpr.add(a, 1))
         inside = _at_most(high, d) and (intexpr.nonnegative(low) or (isinstance(low, Binary) and low.op == "max" and 0 in (low.a, low.b)))
         if not inside and not (low == high):
@@ -35,4 +36,4 @@ def infer(c: OpCall) -> TensorType:
 
 
 def define(c: OpCall, index: tuple[IntLike, ...]) -> expr.Expr:
-    return c.read("x", [intexpr.add(a, intexpr.mul(s, i)) for a, s, i in zip(c["start"], _steps(c), index)])
+    return c.read("x", [intexpr.add(a, intexpr.mul(s, i)) for a, s, i in zip(c["start"], c["step"], index)])
