@@ -18,18 +18,26 @@ _HOMES = {
     "ModelSpec": "dinoml.frontend.modelspec",
     "trace": "dinoml.frontend.tracing",
     "state": "dinoml.frontend.tracing",
+    "compile": "dinoml.compiler",
+    "Artifact": "dinoml.compiler",
+    "Target": "dinoml.targets",
 }
 _MODULES = ("frontend", "ir", "nn", "operators", "ops", "runtime")
-__all__ = [*_HOMES, "nn", "ops"]  # noqa: PLE0604 - names are made on first use
+__all__ = [
+    "Artifact", "Dim", "MaterializedConstant", "ModelSpec", "Module", "OperatorError", "Parameter", "Target", "Tensor", "TensorSpec", "compile",
+    "nn", "ops", "state", "trace",
+]  # fmt: skip
 
 if TYPE_CHECKING:
     from dinoml import nn, ops
+    from dinoml.compiler import Artifact, compile
     from dinoml.frontend.model import MaterializedConstant, Module, Parameter, TensorSpec
     from dinoml.frontend.modelspec import ModelSpec
     from dinoml.frontend.tracing import state, trace
     from dinoml.ir.shapes import Dim
     from dinoml.operators.call import OperatorError
     from dinoml.operators.value import Tensor
+    from dinoml.targets import Target
 
 
 def __getattr__(name: str) -> Any:

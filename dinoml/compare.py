@@ -69,7 +69,9 @@ def _row_rms(value: Array, finite: Array) -> Array:
     return np.asarray(top * np.sqrt(np.sum(unit * unit, axis=-1, keepdims=True) / count))
 
 
-def compare(got: Any, want: Any, *, dtype: str | None = None, reduction_length: int = 0, limit_override: float | None = None, exact: bool = False) -> Comparison:
+def compare(
+    got: Any, want: Any, *, dtype: str | None = None, reduction_length: int = 0, limit_override: float | None = None, exact: bool = False
+) -> Comparison:
     """Return how `got` compares with `want`; `dtype` is the storage dtype of got where the array does not say it.
 
     Integers, bools and `exact` results (copies) must be equal element by element, NaN equal to NaN.
@@ -102,4 +104,5 @@ def _exact(a: Array, w: Array, name: str) -> Comparison:
     if np.all(same):
         return Comparison(0.0, 0.0)
     at = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
-    return Comparison(math.inf, 0.0, at, f"{int(np.sum(~same))} of {a.size} elements differ; the first at {list(at)}: got {a[at]}, want {w[at]} (exact, {name})")
+    count = int(np.sum(~same))
+    return Comparison(math.inf, 0.0, at, f"{count} of {a.size} elements differ; the first at {list(at)}: got {a[at]}, want {w[at]} (exact, {name})")

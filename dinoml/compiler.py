@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from dinoml.passes import PassReport, run_passes
 from dinoml.passes.constants import run_constant_program
 from dinoml.targets import Target
 
+RECURSION = 20_000  # fused expressions are trees as deep as the chains they come from
 Progress = Callable[[str, int, int], None]  # what is being done, done, total
 
 
@@ -74,12 +76,15 @@ class Lowered:
 
 def lower(spec: ModelSpec, target: Target, selector: Selector | None = None, fuse: bool = True) -> Lowered:
     """Return the optimised and lowered model; raise VerifyError or OperatorError for a model that is not valid."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION))
     graph, reports = run_passes(spec.graph, target)
     ctx = LoweringContext(graph, target)
     selector = selector or Selector(target)
-    plans = tuple(plan_function(graph, lower_function(ctx, f, fuse), selector, graph.dims) for f in graph.functions)
+    at_run_time = {d for f in graph.functions for d in f.extents}
+    dims = {n: d for n, d in graph.dims.items() if n not in at_run_time}
+    plans = tuple(plan_function(graph, lower_function(ctx, f, fuse), selector, dims) for f in graph.functions)
     program = graph.constant_program
-    constants = plan_function(graph, lower_function(ctx, program, fuse), selector, {}, constant_program=True) if program else None
+    constants = plan_function(graph, lower_function(ctx, program, fuse), selector, dims, constant_program=True) if program else None
     return Lowered(graph, target, plans, constants, tuple(reports))
 
 

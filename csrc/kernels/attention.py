@@ -20,8 +20,10 @@ def numpy(ports, dims, params):
     if keys == 0:
         return [np.zeros((*q.shape[:3], v.shape[3]))]
     with np.errstate(all="ignore"):
-        e = np.exp(s - s.max(axis=3, keepdims=True))
-        return [np.matmul(e / e.sum(axis=3, keepdims=True), v.astype(np.float64))]
+        top = s.max(axis=3, keepdims=True)
+        e = np.exp(s - np.where(np.isneginf(top), 0.0, top))
+        total = e.sum(axis=3, keepdims=True)
+        return [np.matmul(e / np.where(total == 0, 1.0, total), v.astype(np.float64))]
 
 
 _TILES = {64: (14, 32), 32: (6, 16), 16: (4, 8)}
@@ -31,4 +33,4 @@ def candidates(problem: Problem) -> list[Candidate]:
     """Blocks of query rows; a streaming form for few rows."""
     rows, columns = _TILES[problem.target.vector_bytes]
     params = (("MR", rows), ("NR", columns), ("BQ", 4 * rows), ("BK", 8 * columns), ("causal", problem.params["causal"]))
-    return [Candidate("blocks", "kernels/cpu/attention.h", "dml::cpu::attention", params, scratch="attention_scratch<P>(d)")]
+    return [Candidate("blocks", "kernels/cpu/attention.h", "dml::cpu::attention", params, scratch="attention_scratch<P>(d).shared + workers * attention_scratch<P>(d).each")]

@@ -6,19 +6,19 @@ from dinoml.lowering.kernels import PackedOperand
 from dinoml.lowering.templates import Candidate, Problem
 
 DIMS = "GemmDims"
-PANEL = 32  # columns of a packed panel; part of the stored form of weights, so the same for all candidates
 
 
 def _unpack(packed, strides, dims):
     b0, b1, _, n, k = dims
-    panels = -(-n // PANEL)
+    width = packed.shape[-1]
+    panels = -(-n // width)
     flat = packed.reshape(-1)
     out = np.empty((b0, b1, k, n), np.float64)
     for i in range(b0):
         for j in range(b1):
             at = i * strides[0] + j * strides[1]
-            block = flat[at : at + panels * k * PANEL].reshape(panels, k, PANEL)
-            out[i, j] = block.transpose(1, 0, 2).reshape(k, panels * PANEL)[:, :n]
+            block = flat[at : at + panels * k * width].reshape(panels, k, width)
+            out[i, j] = block.transpose(1, 0, 2).reshape(k, panels * width)[:, :n]
     return out
 
 
@@ -41,6 +41,6 @@ def candidates(problem: Problem) -> list[Candidate]:
     kind = f"PackedB<{{}}, {columns}>" if packed else ""
 
     def one(form: str, conditions: tuple, extra: tuple) -> Candidate:
-        return Candidate(form, "kernels/cpu/gemm.h", "dml::cpu::gemm", (("form", f"GemmForm::{form}"), *extra), conditions, "gemm_scratch<P, BPort>(d)", kind)
+        return Candidate(form, "kernels/cpu/gemm.h", "dml::cpu::gemm", (("form", f"GemmForm::{form}"), *extra), conditions, "workers * gemm_scratch<P, BPort>(d)", kind)
 
     return [one("gemv", (1 - m,), common), one("skinny", (16 - m,), common), one("tile", (), common)]

@@ -1,7 +1,9 @@
 """Pointwise: a body on every element of a grid of four coordinates."""
 
+from dinoml.codegen.gpu_source import tail, threads_along, vector_width
 from dinoml.codegen.integers import depends
 from dinoml.ir import expr as ex
+from dinoml.ir import intexpr
 from dinoml.lowering.templates import Candidate, Problem
 
 DIMS = "PointwiseDims"
@@ -12,10 +14,32 @@ def _one(width: int, rows: int, unroll: int) -> Candidate:
     return Candidate(f"w{width}r{rows}u{unroll}", "kernels/cpu/pointwise.h", "dml::cpu::pointwise", params)
 
 
+def _shared(problem: Problem) -> bool:
+    """Whether an operand that is read along the columns is the same for all rows."""
+    reads = [r for e in problem.kernel.ports[0].exprs for r in ex.reads(e)]
+    return any(depends(r.index[0], "c3") and not depends(r.index[0], "c2") for r in reads) and problem.dims[2] != 1
+
+
 def candidates(problem: Problem) -> list[Candidate]:
     """Shapes of one fetch; operands that all rows share are read for four rows at once."""
+    if problem.target.name != "cpu":
+        return gpu_candidates(problem)
     width = problem.target.vector_bytes // 4
-    reads = [r for e in problem.kernel.ports[0].exprs for r in ex.reads(e)]
-    shared = any(depends(r.index[0], "c3") and not depends(r.index[0], "c2") for r in reads) and problem.dims[2] != 1
-    shapes = [(4, 1), (1, 4), (1, 2), (1, 1)] if shared else [(1, 4), (1, 2), (4, 1), (1, 1)]
+    shapes = [(4, 1), (1, 4), (1, 2), (1, 1)] if _shared(problem) else [(1, 4), (1, 2), (4, 1), (1, 1)]
     return [_one(width, r, u) for r, u in shapes]
+
+
+def gpu_candidates(problem: Problem) -> list[Candidate]:
+    """Shapes of a thread's fetch: rows first where they share operands, otherwise vectors of one row."""
+    *_, n2, n3 = problem.dims
+    width = vector_width(problem.kernel.ports)
+    shapes = [(256, 4, 1), (256, 2, 1), (256, 1, 2), (256, 1, 1)] if _shared(problem) else [(256, 1, 2), (256, 1, 1), (256, 1, 4)]
+    out = []
+    for threads, rows, unroll in shapes:
+        columns = threads_along(n3, width, threads)
+        end = tail(n3, width, width * columns * unroll)
+        if intexpr.divisor(n2) % (rows * threads // columns) and end == "exact":
+            end = "whole"
+        params = (("width", width), ("unroll", unroll), ("rows", rows), ("columns", columns), ("threads", threads), ("tail", f"Tail::{end}"))
+        out.append(Candidate(f"t{threads}w{width}r{rows}u{unroll}", "kernels/gpu/pointwise.h", "dml::gpu::pointwise", params))
+    return out

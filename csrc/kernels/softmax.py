@@ -5,7 +5,7 @@ import numpy as np
 from dinoml.lowering.templates import Candidate, Problem
 
 DIMS = "SoftmaxDims"
-SCRATCH = {"rows": "4 * round_up(d.n3, 64)", "columns": "round_up(4 * d.n2 * softmax_block(d.n2), 64)"}
+SCRATCH = {"rows": "workers * 4 * round_up(d.n3, 64)", "columns": "workers * round_up(4 * d.n2 * softmax_block(d.n2), 64)"}
 
 
 def numpy(ports, dims, params):

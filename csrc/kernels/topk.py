@@ -25,4 +25,4 @@ def candidates(problem: Problem) -> list[Candidate]:
     """One template."""
     width = problem.target.vector_bytes // 4
     params = (("width", width), ("largest", problem.params["largest"]))
-    return [Candidate(f"w{width}", "kernels/cpu/topk.h", "dml::cpu::topk", params, scratch="round_up(24 * d.k, 64)")]
+    return [Candidate(f"w{width}", "kernels/cpu/topk.h", "dml::cpu::topk", params, scratch="workers * round_up(24 * d.k, 64)")]

@@ -116,7 +116,8 @@ void trace(const ModuleDesc& module, const FunctionDesc& function, const Launch&
 
 }  // namespace
 
-Launch::Launch(const ModuleDesc& module, const FunctionDesc& function, const std::vector<int64_t>& dims_of_run) : dims(dims_of_run) {
+Launch::Launch(const ModuleDesc& module, const FunctionDesc& function, const std::vector<int64_t>& dims_of_run, int workers)
+    : dims(dims_of_run) {
   ints.resize(static_cast<size_t>(function.n_ints));
   if (function.eval) function.eval(dims.data(), ints.data());
   plan = find_plan(module, function, dims);
@@ -131,11 +132,10 @@ Launch::Launch(const ModuleDesc& module, const FunctionDesc& function, const std
   steps.reserve(static_cast<size_t>(function.n_steps));
   for (int32_t s = 0; s < function.n_steps; ++s) {
     const VariantDesc* variant = find_variant(function.steps[s], ints);
-    int64_t bytes = variant->scratch < 0 ? 0 : ints[static_cast<size_t>(variant->scratch)];
+    int64_t bytes = variant->scratch < 0 ? 0 : ints[static_cast<size_t>(variant->scratch)] * workers;
     const size_t ints_at = kernel_ints.size();
     for (int32_t i = 0; i < variant->n_ints; ++i) kernel_ints.push_back(ints[static_cast<size_t>(variant->ints[i])]);
-    if (variant->scratch_bytes) bytes = variant->scratch_bytes(kernel_ints.data() + ints_at);
-    bytes = (bytes + 63) / 64 * 64;
+    if (variant->scratch_bytes) bytes = variant->scratch_bytes(kernel_ints.data() + ints_at, workers);
     steps.push_back({&function.steps[s], variant, pointers.size(), ints_at, bytes});
     scratch = std::max(scratch, bytes);
     for (int32_t i = 0; i < variant->n_operands; ++i) {

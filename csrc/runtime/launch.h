@@ -22,7 +22,7 @@ struct Launch {
     const StepDesc* desc;
     const VariantDesc* variant;
     size_t pointer_at, int_at;
-    int64_t scratch;  // bytes for one worker
+    int64_t scratch;  // bytes for all workers
   };
   struct Patch {
     size_t at;
@@ -35,11 +35,11 @@ struct Launch {
   std::vector<void*> pointers;
   std::vector<int64_t> kernel_ints;
   std::vector<Patch> patches;
-  int64_t scratch = 0;      // most bytes that one worker of one step needs
+  int64_t scratch = 0;      // most bytes that one step needs
   uint64_t generation = 0;  // of the Memory that `pointers` refers to
 
   // Evaluates and chooses; `pointers` are null until `place`. Throws Failure when no arena plan covers the dims.
-  Launch(const ModuleDesc& module, const FunctionDesc& function, const std::vector<int64_t>& dims);
+  Launch(const ModuleDesc& module, const FunctionDesc& function, const std::vector<int64_t>& dims, int workers);
 
   void place(const Memory& memory, uint64_t generation);
   void patch(const dinoml_tensor* inputs, const dinoml_tensor* outputs);

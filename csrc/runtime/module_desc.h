@@ -65,7 +65,7 @@ struct VariantDesc {
   int32_t n_ints;
   const Operand* operands;
   int32_t n_operands;
-  int64_t (*scratch_bytes)(const int64_t* n);  // of one worker, from the kernel's integers; used instead of `scratch` when not null
+  int64_t (*scratch_bytes)(const int64_t* n, int workers);  // of all workers, from the kernel's integers; replaces `scratch` when not null
 };
 
 struct StepDesc {

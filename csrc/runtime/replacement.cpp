@@ -100,11 +100,11 @@ void Replacement::run_program(const FunctionDesc& program) {
 
   std::vector<int64_t> dims;
   for (int32_t i = 0; i < desc_.n_dims; ++i) dims.push_back(desc_.dims[i].min);
-  Launch launch(desc_, program, dims);
   ThreadPool pool(usable_cores());
+  Launch launch(desc_, program, dims, pool.workers());
   Buffer arena, scratch;
   arena.reserve(launch.plan ? launch.plan->bytes : 0, "constant program's arena");
-  scratch.reserve(launch.scratch * pool.workers(), "constant program's scratch");
+  scratch.reserve(launch.scratch, "constant program's scratch");
   std::vector<int64_t> extents(static_cast<size_t>(program.n_extents));
   Memory memory = {arena.data(), scratch.data(), extents.data(), {}, {}, {}};
   results_.resize(static_cast<size_t>(desc_.n_stored));

@@ -74,7 +74,7 @@ Launch& Session::prepare(int32_t function, const std::vector<int64_t>& dims) {
   std::vector<std::unique_ptr<Launch>>& launches = functions_[static_cast<size_t>(function)].launches;
   for (size_t i = launches.size(); i-- > 0;)
     if (launches[i]->dims == dims) return *launches[i];
-  auto made = std::make_unique<Launch>(module_.desc, module_.function(function), dims);
+  auto made = std::make_unique<Launch>(module_.desc, module_.function(function), dims, pool_.workers());
   if (launches.size() == kLaunchesKept) launches.erase(launches.begin());
   launches.push_back(std::move(made));
   return *launches.back();
@@ -94,7 +94,7 @@ void Session::place(Launch& launch) {
     ++generation_;
   }
   const int64_t guard = debug_ ? kGuardBytes : 0;
-  const int64_t arena_bytes = launch.plan ? launch.plan->bytes : 0, scratch_bytes = launch.scratch * pool_.workers();
+  const int64_t arena_bytes = launch.plan ? launch.plan->bytes : 0, scratch_bytes = launch.scratch;
   if (arena_bytes + guard > 0 && arena_.reserve(arena_bytes + guard, "arena")) ++generation_;
   if (scratch_bytes + guard > 0 && scratch_.reserve(scratch_bytes + guard, "scratch")) ++generation_;
   memory_.arena = arena_.data();
@@ -131,7 +131,7 @@ void Session::copy_shapes(const std::vector<int64_t>& from, int64_t* shapes, int
 
 void Session::start(const Call& call, Launch& launch, int64_t* step_ns) {
   const FunctionDesc& function = module_.function(call.function);
-  const int64_t arena_bytes = launch.plan ? launch.plan->bytes : 0, scratch_bytes = launch.scratch * pool_.workers();
+  const int64_t arena_bytes = launch.plan ? launch.plan->bytes : 0, scratch_bytes = launch.scratch;
   Watch watch = {trace_, trace_user_, step_ns, nullptr, nullptr};
   if (debug_) {
     memset(arena_.data(), 0xFF, static_cast<size_t>(arena_bytes));  // NaN in every float format: a missing write shows

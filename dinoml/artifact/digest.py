@@ -40,11 +40,11 @@ def fast_hash_file(path: Path) -> str:
     """Return the fast hash of a file, which guards constants against damage; raise DinoMLError when it cannot be read."""
     from dinoml import _native
 
-    return str(_native.fast_hash_file(str(path)))
+    return _native.fast_hash_file(str(path))
 
 
 def fast_hash(data: bytes | bytearray | memoryview) -> str:
     """Return the fast hash of bytes."""
     from dinoml import _native
 
-    return str(_native.fast_hash(data))
+    return _native.fast_hash(data)

@@ -46,7 +46,7 @@ def write_safetensors(path: Path, tensors: Iterable[tuple[str, np.ndarray[Any, A
             file.write(len(text).to_bytes(8, "little"))
             file.write(text)
             for _, array in items:
-                file.write(memoryview(array.reshape(-1).view(np.uint8)))
+                file.write(array.reshape(-1).view(np.uint8).data)
                 file.write(bytes(-array.nbytes % ALIGNMENT))
         made.replace(path)
     finally:
@@ -101,5 +101,6 @@ def _numpy_dtype(name: str) -> np.dtype[Any]:
     if name.startswith(("bfloat16", "float8")):
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, "float8_e4m3fn" if name == "float8_e4m3" else name))
+        extension: np.dtype[Any] = np.dtype(getattr(ml_dtypes, "float8_e4m3fn" if name == "float8_e4m3" else name))
+        return extension
     return np.dtype(name)

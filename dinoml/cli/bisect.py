@@ -12,7 +12,7 @@ from dinoml.cli.artifact_files import ArtifactFiles
 from dinoml.cli.inputs import Arrays, dims_of
 from dinoml.cli.reference import References
 from dinoml.cli.status import CliError
-from dinoml.ir import dtypes
+from dinoml.ir import dtypes, intexpr
 from dinoml.ir.graph import Function
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def references_for(files: ArtifactFiles, function: Function, arrays: Arrays) -> 
     states = {s.name: s.type for s in files.graph.states}
     known = {**arrays, **{name: stored[name] for name in function.constants}}
     for value, state in function.states.items():
-        known[value] = np.zeros([int(e) for e in states[state].shape], dtypes.numpy_dtype(states[state].dtype))  # type: ignore[call-overload]
+        known[value] = np.zeros([int(intexpr.evaluate(e, {})) for e in states[state].shape], dtypes.numpy_dtype(states[state].dtype))
     return References(function, known, dims_of(function, arrays))
 
 

@@ -115,7 +115,7 @@ class Body:
             result = scalar.value(o.payload.expr)
             lines = [f"const {scalar.raw_type(r, '1')} {g} = {scalar.fetch(r, 'Full<1>{}')};" for r, g in scalar.reads.items()]
             body = " ".join(lines + [line.replace("<W>", "<1>") for line in scalar.lines]).replace("g.", "")
-            operand = next(i for i, (v, _, w) in enumerate(self.members._operands) if not w and any(r.source == v for r in ex.reads(o.payload.expr)))
+            operand = next((i for i, (v, _, w) in enumerate(self.members._operands) if not w and any(r.source == v for r in ex.reads(o.payload.expr))), 0)
             self.index_lines.append(
                 f"const auto {name} = [&](i64 i3) {{ (void)i3; {body} return checked_index(int64_t(lane<0>({result})), {self.render(o.extent)}, error, {operand}); }};"
             )

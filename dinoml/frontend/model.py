@@ -94,7 +94,7 @@ class Parameter:
             items = shapes.shape([shape] if hasattr(shape, "__index__") else shape, "Parameter")
             if not all(isinstance(d, int) for d in items):
                 raise TypeError(f"Parameter shape {shapes.show(items)} must be fixed; Dims belong to inputs")
-            self.shape = tuple(int(d) for d in items)  # type: ignore[call-overload]
+            self.shape = tuple(d for d in items if isinstance(d, int))
         if value is not None:
             self.bind(value)
 
@@ -160,11 +160,13 @@ def _forward(name: str) -> Any:
     return method
 
 
-for _name in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor rxor "
-    "lshift rshift invert neg pos abs lt le gt ge"
-).split():
+_OPERATORS = (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul "
+    "and rand or ror xor rxor lshift rshift invert neg pos abs eq ne lt le gt ge"
+).split()
+for _name in _OPERATORS:
     setattr(Parameter, f"__{_name}__", _forward(f"__{_name}__"))
+Parameter.__hash__ = object.__hash__  # type: ignore[method-assign]
 Parameter.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -89,14 +90,14 @@ class FunctionBuilder(Builder):
 
     def line(self) -> str:
         """Return "file:line" of the innermost frame that is not DinoML's own."""
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None and _is_internal(frame.f_code.co_filename):
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         if frame is None:
             return ""
         path = frame.f_code.co_filename
         inside = path.startswith(self.shared.folder + os.sep)
-        return f"{os.path.relpath(path, self.shared.folder) if inside else os.path.basename(path)}:{frame.f_lineno}"
+        return f"{os.path.relpath(path, self.shared.folder) if inside else Path(path).name}:{frame.f_lineno}"
 
     def constant(self, name: str, type: TensorType) -> Tensor:
         """Return the tensor of a named constant."""
@@ -156,8 +157,7 @@ class FunctionBuilder(Builder):
             if tensor.builder is not self:
                 raise OperatorError(f"{self.name}: forward returned {tensor!r}, which belongs to another trace")
             ordered.append((names.get(id(t), "") or key, tensor))
-        returned_ids = {id(t) for _, t in ordered}
-        ordered += [(n, t) for n, t in declared if id(t) not in returned_ids]
+        ordered = _with_declared(ordered, declared)
         if not ordered and not self.writes:
             raise OperatorError(f"{self.name}: forward returned nothing; return the outputs or name them with dinoml.ops.output")
         final = [(n or f"output_{i}", t) for i, (n, t) in enumerate(ordered)]
@@ -174,7 +174,7 @@ class FunctionBuilder(Builder):
         for s, value in self.writes.items():
             written[s] = self._own(value, taken)
         results = [Output(n, self._own(t.name, taken)) for n, t in outputs]
-        states = {v: s for v, s in self.entry.items()}
+        states = dict(self.entry)
         return Function(
             self.name,
             tuple(self.inputs),
@@ -195,6 +195,19 @@ class FunctionBuilder(Builder):
             value = copy.name
         taken.add(value)
         return value
+
+
+def _with_declared(returned: list[tuple[str, Tensor]], declared: list[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:
+    """Merge what forward returned with what ops.output named: a returned value without a name takes the one it was given."""
+    same = {id(t) for _, t in returned}
+    rest = [(n, t) for n, t in declared if id(t) not in same]
+    out: list[tuple[str, Tensor]] = []
+    for name, t in returned:
+        given = next((d for d in rest if d[1].name == t.name), None) if not name else None
+        if given is not None:
+            rest.remove(given)
+        out.append((given[0] if given is not None else name, t))
+    return out + rest
 
 
 def _flatten(value: Any, key: str) -> Iterator[tuple[str, Any]]:
@@ -237,7 +250,7 @@ def _model_folder(model: Any) -> str:
     try:
         path = inspect.getfile(model if inspect.isroutine(model) else type(model))
     except (TypeError, OSError):
-        return os.getcwd()
+        return str(Path.cwd())
     return str(Path(path).resolve().parent)
 
 
@@ -297,7 +310,8 @@ def trace(
     names, tied = _parameter_names(model)
     shared = _Shared(_model_folder(model), names, reserved=set(names.values()))
     traced = []
-    for fn_name, what in ({DEFAULT_FUNCTION: inputs} if functions is None else functions).items():
+    wanted: dict[str, Any] = {DEFAULT_FUNCTION: inputs} if functions is None else dict(functions)
+    for fn_name, what in wanted.items():
         if functions is None:
             fn = model if callable(model) else model.forward
         elif isinstance(what, tuple):
@@ -312,4 +326,3 @@ def trace(
     spec = ModelSpec(label, g, {n: v for n, v in shared.values.items() if n in shared.constants}, tied)
     _ = g.dims  # refuse two different dims of one name now
     return spec.bind_constants(constants) if constants else spec
-

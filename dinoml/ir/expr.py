@@ -299,8 +299,11 @@ class RuntimeIndex:
 
 def runtime_index(expr: Expr, extent: IntLike, operand: str) -> IntLike:
     """Return an integer whose value is read at run time and clamped to 0 <= value < extent; misses are reported for `operand`."""
-    if isinstance(expr, Const):
-        return int(expr.value)
+    while isinstance(expr, Cast) and dtypes.DTYPES[expr.arg.dtype].kind == "int":
+        expr = expr.arg
+    known = int(expr.value) if isinstance(expr, Const) else expr.value if isinstance(expr, Index) else None
+    if known is not None and intexpr.nonnegative(known) and intexpr.less(known, extent):
+        return known
     return Opaque(RuntimeIndex(expr, operand), extent)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from dinoml.ir import dtypes, intexpr
 from dinoml.ir import expr as ex
 from dinoml.ir.expr import Expr
+from dinoml.ir.graph import TensorType
 from dinoml.ir.intexpr import IntLike, Opaque
 from dinoml.ir.primitives import PRIMITIVES
 from dinoml.lowering.kernels import Kernel, LoadAccessor, MapAccessor, PackedOperand, StoreAccessor, StridedOperand, Write
@@ -82,6 +83,8 @@ class Evaluator:
         flat = self.buffers[r.source].reshape(-1)
         offset = np.asarray(self.integer(r.index[0]))
         want = self.dtype(r.dtype)
+        if 0 in self.shape:  # no coordinate is visited, whatever the offset
+            return np.zeros(self.shape, want)
         if not r.guard:
             if offset.size and (offset.min() < 0 or offset.max() >= flat.size):
                 raise IndexError(f"{ex.show(r)} leaves its buffer of {flat.size} elements ({offset.min()}..{offset.max()})")
@@ -115,14 +118,18 @@ class Executor:
 
     def __call__(self, inputs: Mapping[str, Array], dims: Mapping[str, int]) -> dict[str, Array]:
         """Return all buffers after the run; `inputs` holds inputs, constants and states by value name."""
+        fn = self.lowered.function
         buffers = {k: np.ascontiguousarray(v) for k, v in inputs.items()}
+        sizes = dict(dims)
+        sizes.update({s.name: s.hi for t in fn.types.values() for e in t.shape for s in intexpr.symbols(e) if s.name in fn.extents})  # capacities
         for name, t in self.lowered.buffers.items():
             if name not in buffers:
-                shape = tuple(intexpr.evaluate(e, dims) for e in t.shape)
+                shape = tuple(intexpr.evaluate(e, sizes) for e in t.shape)
                 buffers[name] = _poison(shape, dtypes.numpy_dtype(t.dtype))
         for kernel in self.lowered.kernels:
-            self._run(kernel, buffers, dims)
-        return buffers
+            self._run(kernel, buffers, sizes)
+            sizes.update({d: int(buffers[v]) for d, v in fn.extents.items() if v in kernel.outputs})
+        return {k: _filled(v, fn.types.get(k), sizes) for k, v in buffers.items()} if fn.extents else buffers
 
     def _run(self, k: Kernel, buffers: dict[str, Array], dims: Mapping[str, int]) -> None:
         sizes = tuple(intexpr.evaluate(d, dims) for d in k.dims)
@@ -178,6 +185,14 @@ class Executor:
             if offset.size and (offset.min() < 0 or offset.max() >= target.size):
                 raise IndexError(f"write to {w.target} leaves its buffer")
             target[offset.reshape(-1)] = value.reshape(-1).astype(target.dtype)
+
+
+def _filled(buffer: Array, t: TensorType | None, sizes: Mapping[str, int]) -> Array:
+    """Return what a buffer holds once the data-dependent extents are known."""
+    if t is None:
+        return buffer
+    shape = tuple(intexpr.evaluate(e, sizes) for e in t.shape)
+    return buffer.reshape(-1)[: int(np.prod(shape, dtype=np.int64))].reshape(shape)
 
 
 def _poison(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:

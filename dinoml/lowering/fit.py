@@ -100,6 +100,9 @@ def fit(outer: tuple[Symbol, ...], slots: int, items: Iterable[IntLike], keep_la
     for position, unit in enumerate(joined):
         c = Symbol(f"c{pad + position}", extent=full[pad + position])
         inner = intexpr.product(s.extent for g in unit for s in g)  # type: ignore[misc]
+        if inner == 0:  # nothing is ever visited
+            sub.update({s: 0 for g in unit for s in g})
+            continue
         rest: IntLike = c
         for where, group in enumerate(unit):
             extent = intexpr.product(s.extent for s in group)  # type: ignore[misc]

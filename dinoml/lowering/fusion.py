@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dinoml.ir import expr as ex
-from dinoml.ir import intexpr, shapes
-from dinoml.ir.expr import Expr, Read
+from dinoml.ir import intexpr
+from dinoml.ir.expr import Expr
 from dinoml.ir.graph import Function, Node, TensorType
 from dinoml.ir.intexpr import IntLike
 from dinoml.lowering.context import LoweringContext
@@ -23,6 +23,7 @@ MANY_COST = 6  # arithmetic per element that may be repeated by a port that eval
 FEW_COST = 40
 SELECT_COST = 12  # arithmetic that may be evaluated in vain on the other side of a concatenation
 MAX_SINKS = 4
+MAX_CHAIN = 96  # nodes that one chain may compute in place: bounds the size of generated code
 
 
 @dataclass
@@ -55,7 +56,9 @@ class Fusion:
         self.home: dict[str, frozenset[str]] = {}
         self.groups: list[Group] = []
         self.group_of: dict[str, Group] = {}
-        self._descendants: dict[str, frozenset[str]] = {}
+        self._ancestors: dict[str, int] = {}  # bit sets over values
+        self._bits: dict[str, int] = {}
+        self._chain: dict[str, tuple[int, int]] = {}  # cost and nodes from a virtual value to where it is consumed
 
     # -- facts -------------------------------------------------------------------------------------------------------
     def type_of(self, value: str) -> TensorType:
@@ -85,16 +88,17 @@ class Fusion:
         x = self.body(value)
         return ex.cost(x) == 0 and len(ex.reads(x)) <= 1
 
-    def descendants(self, value: str) -> frozenset[str]:
-        """Return all values that depend on `value`."""
-        if value not in self._descendants:
-            out: set[str] = set()
-            for n in self.fn.consumers.get(value, []):
-                for o in n.outputs:
-                    if o not in out:
-                        out |= {o} | self.descendants(o)
-            self._descendants[value] = frozenset(out)
-        return self._descendants[value]
+    def depends(self, value: str, on: str) -> bool:
+        """Return whether `value` is made from `on`."""
+        if not self._ancestors:
+            bit = {v: 1 << i for i, v in enumerate(self.fn.types)}
+            for n in self.fn.nodes:
+                mask = 0
+                for i in n.uses:
+                    mask |= bit[i] | self._ancestors.get(i, 0)
+                self._ancestors.update({o: mask for o in n.outputs})
+            self._bits = bit
+        return bool(self._ancestors.get(value, 0) & self._bits[on])
 
     # -- phase 1: what raw operands need -------------------------------------------------------------------------------
     def resolve_raw(self) -> None:
@@ -129,6 +133,7 @@ class Fusion:
                 reason = self._refuse_virtual(value, homes, ports)
                 if reason:
                     self.reasons[value] = reason
+                    self._chain.pop(value, None)
                 else:
                     self.virtual.add(value)
 
@@ -154,8 +159,13 @@ class Fusion:
         if not self.fuse and not self.ctx.must_inline(self.fn, node, value):
             return "fusion is off"
         x = self.body(value)
-        cost, views = ex.cost(x), self.ctx.is_view(node)
-        if cost == 0 and (views or len(ex.reads(x)) <= 1):
+        own, views = ex.cost(x), self.ctx.is_view(node)
+        behind = [self._chain[o] for n in self.fn.consumers[value] for o in n.outputs if o in self._chain]
+        cost, length = own + max((c for c, _ in behind), default=0), 1 + sum(n for _, n in behind)
+        self._chain[value] = (cost, length)
+        if length > MAX_CHAIN:
+            return f"the chain behind it computes {MAX_CHAIN} values in place already"
+        if own == 0 and (views or len(ex.reads(x)) <= 1):
             return ""
         if len(homes) > 1:
             return f"{len(homes)} kernels use it; it is computed once"
@@ -255,12 +265,12 @@ class Fusion:
             return f"{sink} is not an elementwise or one-to-one function of {known}"
         keep = frozenset(v for v in (known, result) if v)
         tree = self.inliner(keep=keep)(self.define(sink, found))
-        blocked = self.descendants(known) if result is None else self.descendants(result)
+        origin = result or known
         own = set(group.outputs)
         for r in ex.reads(tree):
             if r.source == known and (r.index != index or r.guard):
                 return f"{sink} reads {known} at other places than its own"
-            if r.source not in keep and (r.source in blocked or r.source in own):
+            if r.source not in keep and (self.depends(r.source, origin) or r.source in own):
                 return f"{sink} also needs {r.source}, which is made from this kernel's result"
         return found
 
@@ -303,7 +313,7 @@ class Fusion:
         if len(ports) != 1 or ports[0].evaluations != "once" or ports[0].accepts != "generic" or ports[0].guard or host.side:
             return False
         if self.fn.consumers[value][0] is not host.anchor and any(
-            host.anchor.outputs[0] in self.descendants(o) for n in self.fn.consumers[value] if n is not host.anchor for o in n.outputs
+            self.depends(host.anchor.outputs[0], o) for n in self.fn.consumers[value] if n is not host.anchor for o in n.outputs
         ):
             return False
         for sinks in host.sinks.values():  # the epilogue must not read what the load stores
@@ -393,12 +403,3 @@ def partition(ctx: LoweringContext, fn: Function, fuse: bool = True) -> tuple[Fu
     fusion = Fusion(ctx, fn, fuse)
     return fusion, fusion.run()
 
-
-def reads_of(x: Expr, value: str) -> list[Read]:
-    """Return the reads of one value."""
-    return [r for r in ex.reads(x) if r.source == value]
-
-
-def same_domain(a: TensorType, b: TensorType) -> bool:
-    """Return whether two types have the same shape."""
-    return shapes.show(a.shape) == shapes.show(b.shape) and a.shape == b.shape

@@ -47,9 +47,9 @@ def upper_value(x: IntLike, upper: Mapping[str, int]) -> int:
     return max(intexpr.bounds(intexpr.substitute(x, bound))[1], 0)
 
 
-def plan_arena(buffers: Sequence[Buffer], dims: Mapping[str, Dim]) -> tuple[ArenaPlan, ...]:
-    """Return the arena plans of a function, smallest first."""
-    choices = [sorted({*(d.buckets or ()), d.hi}) for d in dims.values()]
+def plan_arena(buffers: Sequence[Buffer], dims: Mapping[str, Dim], buckets: bool = True) -> tuple[ArenaPlan, ...]:
+    """Return the arena plans of a function, smallest first; without `buckets` only the one for the largest dims."""
+    choices = [sorted({*(d.buckets if buckets else ()), d.hi}) for d in dims.values()]
     combos = list(itertools.product(*choices))
     if len(combos) > MAX_PLANS:
         combos = [tuple(d.typical for d in dims.values()), tuple(d.hi for d in dims.values())]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from dinoml.codegen.integers import IntTable
 from dinoml.codegen.kernel_source import KernelSource
-from dinoml.ir import expr as ex
 from dinoml.ir import intexpr, shapes
 from dinoml.ir.graph import Function, Graph, TensorType
 from dinoml.ir.intexpr import IntLike
@@ -81,7 +80,7 @@ def state_copies(fn: Function, written_in_place: frozenset[str] = frozenset()) -
 
 
 def plan_function(graph: Graph, lowered: LoweredFunction, choose: Choose, dims: Mapping[str, Dim], constant_program: bool = False) -> FunctionPlan:
-    """Return the run plan of a lowered function."""
+    """Return the run plan of a lowered function. `dims` are the module's dims that callers choose, in its order."""
     fn = lowered.function
     kernels = [*lowered.kernels, *state_copies(fn)]
     steps = tuple(Step(k, *choose(k)) for k in kernels)
@@ -102,7 +101,7 @@ def plan_function(graph: Graph, lowered: LoweredFunction, choose: Choose, dims: 
         t = fn.types[value]
         for x in (t.nbytes, *t.shape):
             table.slot(x)
-    return FunctionPlan(fn, steps, places, buffers, plan_arena(buffers, _arena_dims(dims, extents)), tuple(table.items), extents)
+    return FunctionPlan(fn, steps, places, buffers, plan_arena(buffers, dims, not constant_program), tuple(table.items), extents)
 
 
 def joined_condition(conditions: tuple[IntLike, ...]) -> IntLike | None:
@@ -113,10 +112,6 @@ def joined_condition(conditions: tuple[IntLike, ...]) -> IntLike | None:
     for c in conditions[1:]:
         low = intexpr.minimum(low, c)
     return intexpr.maximum(intexpr.add(low, 1), 0)
-
-
-def _arena_dims(dims: Mapping[str, Dim], extents: tuple[str, ...]) -> dict[str, Dim]:
-    return {n: d for n, d in dims.items() if n not in extents}
 
 
 def _fixed_places(graph: Graph, fn: Function, constant_program: bool) -> dict[str, Place]:
@@ -151,16 +146,7 @@ def _bytes(t: TensorType) -> IntLike:
     return t.nbytes
 
 
-def extent_dims(fn: Function) -> frozenset[str]:
-    """Return the names of dims that only the run decides."""
-    return frozenset(fn.extents)
-
-
 def capacity(e: IntLike, extents: frozenset[str]) -> IntLike:
     """Return an extent with data-dependent dims replaced by their capacity."""
     return intexpr.substitute(e, lambda s: s.hi if isinstance(s, shapes.Dim) and s.name in extents else None)
 
-
-def reads_of_kernel(k: Kernel) -> set[str]:
-    """Return all values that a kernel's expressions read."""
-    return {r.source for p in k.ports for e in p.exprs for r in ex.reads(e)}

@@ -142,13 +142,17 @@ def _types(c: OpCall) -> dict[str, str]:
             continue
         allowed = c.spec.types.get(item.dtype, (item.dtype,))
         if t.dtype not in allowed:
-            c.fail(f"{item.name} has dtype {t.dtype}; {', '.join(allowed)} {'are' if len(allowed) > 1 else 'is'} accepted. Convert it with dinoml.ops.cast.")
+            admits = f"{', '.join(allowed)} {'are' if len(allowed) > 1 else 'is'} accepted"
+            c.fail(f"{item.name} has dtype {t.dtype}; {admits}. Convert it with dinoml.ops.cast.")
         if item.dtype in c.spec.types:
             label = f"{item.name}[{i}]" if item.variadic else item.name
             other, dt = found.setdefault(item.dtype, (label, t.dtype))
             if dt != t.dtype:
                 c.fail(f"{other} is {dt} and {label} is {t.dtype}; dtypes are not promoted. Convert one with dinoml.ops.cast.")
     return {var: dt for var, (_, dt) in found.items()}
+
+
+_FUNCTIONS: dict[str, Any] = {f.__name__: f for f in (len, min, max, any, all, zip, isinstance, int, set)} | {"inf": float("inf")}
 
 
 @cache
@@ -159,14 +163,14 @@ def _condition(text: str) -> Any:
 def _limits(c: OpCall) -> None:
     if not c.spec.limits:
         return
-    names: dict[str, Any] = {**c.attrs, "len": len, "min": min, "max": max, "any": any, "all": all, "zip": zip, "inf": float("inf"), "isinstance": isinstance, "int": int, "set": set}
+    names: dict[str, Any] = {**_FUNCTIONS, **c.attrs}
     for i, t in enumerate(c.inputs):
         item = c.spec.inputs[0 if c.spec.variadic else i]
         names[f"rank_{item.name}"] = t.rank if t is not None else -1
         names[f"dtype_{item.name}"] = t.dtype if t is not None else ""
     names["count"] = len(c.inputs)
     for limit in c.spec.limits:
-        if eval(_condition(limit.when), {"__builtins__": {}, **names}):  # noqa: S307 - text of our own spec files
+        if eval(_condition(limit.when), {"__builtins__": {}, **names}):
             ranks = ", ".join(f"{i.name}: {t}" for i, t in zip(c.spec.inputs, c.inputs) if t is not None)
             values = ", ".join(f"{k}={v!r}" for k, v in c.attrs.items())
             c.fail(f"{limit.why} (got {'; '.join(p for p in (ranks, values) if p)})")
@@ -184,5 +188,3 @@ def check(c: OpCall, given: Mapping[str, Any]) -> OpCall:
     c = replace(c, attrs=_attrs(c, given))
     _limits(c)
     return c
-
-

@@ -72,7 +72,10 @@ def signature(name: str) -> inspect.Signature:
     ordered = sorted(slots(name), key=lambda s: s.keyword_only)
     empty = inspect.Parameter.empty
     return inspect.Signature(
-        [inspect.Parameter(s.name, kinds[s.keyword_only], default=empty if s.default is REQUIRED else s.default, annotation=s.annotation) for s in ordered],
+        [
+            inspect.Parameter(s.name, kinds[s.keyword_only], default=empty if s.default is REQUIRED else s.default, annotation=s.annotation)
+            for s in ordered
+        ],
         return_annotation=returns(name),
     )
 

@@ -144,7 +144,7 @@ class Builder:
             if dtype is None and not hasattr(value, "dtype") and len(allowed) and dtypes.DTYPES[allowed[0]].kind == "int":
                 dtype = "int64"
             return self.array(value, dtype, f"{p.name}: {where}")
-        call.fail(f"{where} must be a tensor, a Parameter, an array or a number, got {type(value).__name__} {value!r}")
+        return call.fail(f"{where} must be a tensor, a Parameter, an array or a number, got {type(value).__name__} {value!r}")
 
 
 def builder_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Builder:

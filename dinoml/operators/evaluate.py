@@ -78,7 +78,9 @@ def evaluate(
     rounded too, as a run without fusion does. `dims` gives the values of Dims that no input has. `states` holds the states' contents and receives what is written; `values`
     receives every intermediate value.
     """
-    fn = target if isinstance(target, Function) else (target.functions[0] if function is None else target.function(function))
+    if isinstance(target, Graph):
+        target = target.functions[0] if function is None else target.function(function)
+    fn = target
     missing = [c for c in fn.constants if c not in (constants or {})] + [i for i in fn.inputs if i not in inputs]
     if missing:
         raise ValueError(f"function {fn.name!r}: no value for {', '.join(missing)}")

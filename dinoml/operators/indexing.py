@@ -82,7 +82,9 @@ def getitem(t: Tensor, item: Any) -> Tensor:
                 raise OperatorError(f"index {x} is outside axis {axis} of {t!r} with extent {extent}")
             stop = intexpr.add(start, 1)
             dropped.append(axis)
-        starts.append(start), stops.append(stop), steps.append(step)
+        starts.append(start)
+        stops.append(stop)
+        steps.append(step)
         axis += 1
     out = t
     if any(a != 0 or b != d or c != 1 for a, b, c, d in zip(starts, stops, steps, t.shape)):

@@ -21,7 +21,8 @@ from dinoml.operators.call import OpCall
 from dinoml.operators.spec import OperatorSpec
 
 if TYPE_CHECKING:
-    from dinoml.operators.build import Builder, Tensor
+    from dinoml.operators.build import Builder
+    from dinoml.operators.value import Tensor
 
 Index = Sequence[IntLike]
 
@@ -162,5 +163,3 @@ def node_call(op: Operator, node: graph.Node, types: Mapping[str, TensorType]) -
     call = op.call(inputs, {k: v for k, v in node.attrs if k in own}, node.inputs, node.id, node.source)
     extra = {k: v for k, v in node.attrs if k not in own}  # what passes noted on the node
     return replace(call, attrs={**call.attrs, **extra}) if extra else call
-
-

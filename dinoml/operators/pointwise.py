@@ -10,12 +10,12 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Union
+from typing import Any
 
 from dinoml.ir import dtypes, expr
 from dinoml.ir.expr import Expr
 
-Value = Union[Expr, float, int, bool, str, None]
+Value = Expr | float | int | bool | str | None
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floor_div", ast.Mod: "mod", ast.Pow: "pow",
@@ -94,8 +94,8 @@ class _Compiler:
             case ast.UnaryOp(op=ast.Invert(), operand=a):
                 return apply("bit_not", [self.visit(a)])
             case ast.UnaryOp(op=ast.Not(), operand=a):
-                v = self.visit(a)
-                return apply("logical_not", [v]) if is_value(v) else not v
+                operand = self.visit(a)
+                return apply("logical_not", [operand]) if is_value(operand) else not operand
             case ast.BoolOp(op=op, values=items):
                 return self.boolean("logical_and" if isinstance(op, ast.And) else "logical_or", [self.visit(i) for i in items])
             case ast.Compare(left=a, ops=ops, comparators=rest):

@@ -143,7 +143,7 @@ class _Parser:
         if value in options:
             return str(value)
         near = difflib.get_close_matches(str(value), options, 1)
-        self.fail(where, f"{what} {value!r} is not one of {', '.join(options)}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        return self.fail(where, f"{what} {value!r} is not one of {', '.join(options)}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
     def mapping(self, data: Any, kind: str, where: str) -> dict[str, Any]:
         if not isinstance(data, Mapping):
@@ -227,7 +227,9 @@ def parse(data: Any, path: Path) -> OperatorSpec:
         for i in p.items(d.get("inputs"), "inputs")
     )  # fmt: skip
     attrs = tuple(p.attr(a, i) for i, a in enumerate(p.items(d.get("attrs"), "attrs")))
-    outputs = tuple(OutputSpec(o["name"], str(o.get("dtype", "T")), bool(o.get("extent")), bool(o.get("variadic"))) for o in p.items(d["outputs"], "outputs"))
+    outputs = tuple(
+        OutputSpec(o["name"], str(o.get("dtype", "T")), bool(o.get("extent")), bool(o.get("variadic"))) for o in p.items(d["outputs"], "outputs")
+    )
     dtype_attrs = [a.name for a in attrs if a.type == "dtype"]
     for what, group in (("inputs", inputs), ("outputs", outputs)):
         for item in group:
@@ -250,7 +252,7 @@ def load(path: Path) -> OperatorSpec:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        data = yaml.load(path.read_text(), Loader=loader)  # noqa: S506 - a safe loader
+        data = yaml.load(path.read_text(), Loader=loader)
     except yaml.YAMLError as e:
         raise SpecError(f"{path}: not valid YAML: {e}") from e
     return parse(data, path)

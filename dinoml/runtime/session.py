@@ -42,8 +42,7 @@ class Session:
 
         bfloat16 and float8 arrays have the dtypes of `ml_dtypes`. function: None takes the only one, or "main".
         """
-        result: dict[str, Array] = self._native.run_numpy(inputs if isinstance(inputs, dict) else dict(inputs), function or "")
-        return result
+        return self._native.run_numpy(inputs if isinstance(inputs, dict) else dict(inputs), function or "")
 
     def run(self, inputs: Mapping[str, Any], *, function: str | None = None, out: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Run without copying: inputs are NumPy arrays or anything with `__dlpack__` on the CPU, contiguous and of the declared dtype.
@@ -51,8 +50,7 @@ class Session:
         Outputs are fresh objects with `__dlpack__` and `numpy()`, or those given in `out` (of the full shape, see `infer_shapes`), which may
         share no memory with inputs. Raises NotContiguousError for what would have to be copied.
         """
-        result: dict[str, Any] = self._native.run(dict(inputs), function or "", dict(out or {}))
-        return result
+        return self._native.run(dict(inputs), function or "", dict(out or {}))
 
     def benchmark(
         self, inputs: Mapping[str, Array], *, warmup: int = 5, iterations: int = 20, per_kernel: bool = False, function: str | None = None
@@ -64,13 +62,11 @@ class Session:
 
     def infer_shapes(self, inputs: Mapping[str, Array], *, function: str | None = None) -> dict[str, tuple[int, ...]]:
         """Return the shapes that the outputs will have for these inputs; the capacity along run-time extents."""
-        result: dict[str, tuple[int, ...]] = self._native.infer_shapes(dict(inputs), function or "")
-        return result
+        return self._native.infer_shapes(dict(inputs), function or "")
 
     def get_output_shape(self, output: str, *, function: str | None = None) -> tuple[int, ...]:
         """Return the shape that an output had in the last run."""
-        result: tuple[int, ...] = self._native.output_shape(output, function or "")
-        return result
+        return self._native.output_shape(output, function or "")
 
     def set_trace(self, callback: Callable[[TraceEvent], object] | None) -> None:
         """Call `callback` after each step; an exception from it ends the run and is raised. None stops tracing."""
@@ -83,8 +79,7 @@ class Session:
 
     def get_state_numpy(self, name: str) -> Array:
         """Return a copy of a state."""
-        result: Array = self._native.get_state(name)
-        return result
+        return self._native.get_state(name)
 
     def set_state_numpy(self, name: str, array: Array) -> None:
         """Replace the contents of a state."""
@@ -97,8 +92,7 @@ class Session:
     @property
     def info(self) -> dict[str, Any]:
         """threads, debug, and the bytes that arena, scratch and states hold now."""
-        result: dict[str, Any] = self._native.info()
-        return result
+        return self._native.info()
 
     def trim(self) -> None:
         """Free arena and scratch until the next run."""

@@ -150,7 +150,7 @@ template <int W, cpu::Form F, class Op, class S> void check_reduce(const char* n
   auto x = data<S>(e, pitch);
   if constexpr (same<S, float>) {
     if (special) for (size_t i = 0; i < x.size(); i++) if (next() % 61 == 0) x[i] = next() % 3 == 0 ? NAN : next() % 2 ? INFINITY : -INFINITY;
-    if (same<Op, cpu::Prod>) for (auto& v : x) v = 1 + (v - 0.25f) * 1e-4f;
+    if (same<Op, cpu::Prod>) for (auto& v : x) v = 1 + (v - 0.25f) * 1e-2f;
     if (special && next() % 2) for (auto& v : x) v = -INFINITY;
   }
   using R = typename Op::template Result<compute_t<S>>;
@@ -319,8 +319,11 @@ template <int W> void all() {
 
 int main() {
   all<native<float>>();
-  all<2 * native<float>>();
-  all<native<float> / 2>();
+  // other lane counts: two registers, and less than one
+  all_rows<2 * native<float>, cpu::Form::rows>(), all_rows<2 * native<float>, cpu::Form::columns>();
+  check_reduce<2 * native<float>, cpu::Form::rows, cpu::ArgMax, float>("argmax", {3, 1, 1, 70001}, false);
+  check_reduce<2, cpu::Form::columns, cpu::Sum, float>("sum", {1, 2, 131, 31}, false);
+  check_pointwise<1, 2, 1>({1, 5, 100, 3}), check_pointwise<2 * native<float>, 2, 4>({2, 3, 9, 2063});
   printf(failures ? "%d checks failed\n" : "all checks passed\n", failures);
   return failures != 0;
 }

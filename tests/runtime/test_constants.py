@@ -33,7 +33,7 @@ def test_replace_transformed(module: runtime.Module, session: runtime.Session, x
 
 def test_replace_merged(module: runtime.Module, session: runtime.Session) -> None:
     a = np.array([5, 6], np.float32)
-    with pytest.raises(errors.ConstantsNotLoadedError, match='replacing "a" also needs "b".*in one call'):
+    with pytest.raises(errors.ConstantsNotLoadedError, match=r'replacing "a" also needs "b".*in one call'):
         module.set_constants({"a": a})
     assert _table(session) == [2, 4, 6, 8]
     module.set_constants({"a": a, "b": a + 2})
@@ -74,7 +74,7 @@ def test_deferred(artifact: Path, x: np.ndarray, y: np.ndarray) -> None:
     with runtime.load(artifact, constants="deferred") as module:
         session = module.create_session()
         assert set(module.constant_load_state().values()) == {False}
-        with pytest.raises(errors.ConstantsNotLoadedError, match='"weight_t" has no value. Call load_constants'):
+        with pytest.raises(errors.ConstantsNotLoadedError, match=r'"weight_t" has no value\. Call load_constants'):
             session.run_numpy({"x": x})
         module.load_constants()
         assert module.is_constant_loaded("weight")

@@ -177,7 +177,7 @@ def test_constants_of_another_module(copied: Path, header: dict[str, Any], messa
 
 
 def test_constants_header(copied: Path) -> None:
-    for data in (b"", b"\x01", (1 << 60).to_bytes(8, "little"), (8).to_bytes(8, "little") + b"{\"a\": 1"):
+    for data in (b"", b"\x01", (1 << 60).to_bytes(8, "little"), (8).to_bytes(8, "little") + b'{"a": 1'):
         (copied / m.CONSTANTS).write_bytes(data)
         m.seal(copied, Artifact(copied).manifest)
         _refused(copied, errors.DamagedArtifactError, "safetensors")
@@ -242,7 +242,7 @@ def test_reader(artifact: Path, copied: Path) -> None:
 
 
 def test_canonical_json() -> None:
-    value = {"b": [1, True, None, "é\n\x01\"\\"], "a": {}}
+    value = {"b": [1, True, None, 'é\n\x01"\\'], "a": {}}
     assert canonical_json(value) == '{"a":{},"b":[1,true,null,"é\\n\\u0001\\"\\\\"]}'
     with pytest.raises(TypeError, match="no canonical"):
         canonical_json({"a": [1.5]})
@@ -250,7 +250,7 @@ def test_canonical_json() -> None:
 
 def test_odd_names_survive(copied: Path) -> None:
     """C++ and Python agree on the canonical text of any name."""
-    m.seal(copied, replace(Artifact(copied).manifest, name="é \U0001f996 \"q\" \\ \x1f\x7f/", created_by={"z": "1", "é": "2", "Z": "3"}))
+    m.seal(copied, replace(Artifact(copied).manifest, name='é \U0001f996 "q" \\ \x1f\x7f/', created_by={"z": "1", "é": "2", "Z": "3"}))
     runtime.load(copied).close()
 
 

@@ -91,7 +91,7 @@ def test_given_output_with_extent(session: runtime.Session) -> None:
 
 
 def test_refusals(session: runtime.Session, x: np.ndarray) -> None:
-    with pytest.raises(errors.NotContiguousError, match='input "x" is not contiguous.*row-major copy'):
+    with pytest.raises(errors.NotContiguousError, match=r'input "x" is not contiguous.*row-major copy'):
         session.run({"x": np.asfortranarray(x)})
     with pytest.raises(errors.NotContiguousError):
         session.run({"x": Exporter(np.repeat(x, 2, axis=1)[:, ::2])})

@@ -60,7 +60,8 @@ def test_given_outputs(session: runtime.Session, make: Any, error: type[Exceptio
 def test_index_error(session: runtime.Session) -> None:
     table = session.run_numpy({"ids": np.array([0, 3])}, function="lookup")["values"]
     np.testing.assert_array_equal(table, [2, 8])
-    with pytest.raises(errors.IndexOutOfRangeError, match=r'step 0 \(kernel k_lookup, node lookup_0, model.py:21\): an index in input "ids"') as caught:
+    where = r'step 0 \(kernel k_lookup, node lookup_0, model.py:21\): an index in input "ids"'
+    with pytest.raises(errors.IndexOutOfRangeError, match=where) as caught:
         session.run_numpy({"ids": np.array([0, 4])}, function="lookup")
     assert isinstance(caught.value, IndexError)
     np.testing.assert_array_equal(session.run_numpy({"ids": np.array([1])}, function="lookup")["values"], [4])

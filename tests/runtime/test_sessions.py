@@ -89,7 +89,8 @@ def test_trace(session: runtime.Session, x: np.ndarray, y: np.ndarray) -> None:
 
     session.set_trace(look)
     session.run_numpy({"x": x})
-    assert [(e.step, e.kernel, e.node, e.source) for e in events] == [(0, "k_matmul", "matmul_0", "model.py:11"), (1, "k_add_bias", "add_1", "model.py:12")]
+    steps = [(e.step, e.kernel, e.node, e.source) for e in events]
+    assert steps == [(0, "k_matmul", "matmul_0", "model.py:11"), (1, "k_add_bias", "add_1", "model.py:12")]
     np.testing.assert_array_equal(values["input:x"], x.reshape(-1))
     np.testing.assert_array_equal(values["value:product"], (y - [1, 2, 3]).reshape(-1))
     np.testing.assert_array_equal(values["output:y"], y.reshape(-1))
@@ -163,7 +164,7 @@ def test_fork_during_a_run(module: runtime.Module, session: runtime.Session) -> 
     started.wait()
     while True:
         try:
-            session.info  # noqa: B018 - raises while the run is in progress
+            assert session.info  # raises while the run is in progress
         except errors.BusyError:
             break
 

@@ -17,9 +17,10 @@ from dinoml.paths import csrc_root
 HERE = Path(__file__).parent
 
 
-def _build(source: Path, out: Path, *flags: str) -> Path:
+def _build(source: Path, out: Path) -> Path:
     warnings = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
-    command = [*find_toolchain().command, "-std=c++17", "-O1", *warnings, *flags, f"-I{csrc_root() / 'include'}", str(source), "-o", str(out), "-pthread"]
+    options = ("-std=c++17", "-O1", *warnings, f"-I{csrc_root() / 'include'}", "-pthread")
+    command = [*find_toolchain().command, *options, str(source), "-o", str(out)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return out
@@ -63,33 +64,45 @@ def test_interface(dinoml_run: Path, artifact: Path) -> None:
     assert "input x: float32[batch(1..4), 8]" in result.stdout and "state counter: int64[1]" in result.stdout
 
 
-def test_run(dinoml_run: Path, artifact: Path, tmp_path: Path, x: np.ndarray, y: np.ndarray) -> None:
-    np.save(tmp_path / "x.npy", x)
-    result = _run(dinoml_run, artifact, "--input", f"x={tmp_path / 'x.npy'}", "--function", "main", "--threads", 2, "--output-dir", tmp_path / "out", "--benchmark", 3)
-    assert result.returncode == 0, result.stderr
-    assert "y: float32[3, 3]" in result.stdout and "3 runs: median" in result.stdout
-    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), y)
+class Runner:
+    """dinoml-run on arrays: writes the .npy files, reads the outputs."""
+
+    def __init__(self, program: Path, artifact: Path, folder: Path) -> None:
+        self.program, self.artifact, self.folder = program, artifact, folder
+        self.stdout = ""
+
+    def __call__(self, function: str, inputs: dict[str, np.ndarray], *options: object, **constants: np.ndarray) -> dict[str, np.ndarray]:
+        arguments: list[object] = ["--function", function, "--output-dir", self.folder / "out", *options]
+        for option, arrays in (("--input", inputs), ("--constant", constants)):
+            for name, array in arrays.items():
+                np.save(self.folder / f"{name}.npy", array)
+                arguments += [option, f"{name}={self.folder / name}.npy"]
+        result = _run(self.program, self.artifact, *arguments)
+        assert result.returncode == 0, result.stderr
+        self.stdout = result.stdout
+        return {p.stem: np.load(p) for p in (self.folder / "out").iterdir()}
 
 
-def test_constants_and_extents(dinoml_run: Path, artifact: Path, tmp_path: Path) -> None:
-    np.save(tmp_path / "v.npy", np.array([1, -1, 2, 3], np.float32))
-    np.save(tmp_path / "half.npy", np.zeros(2, np.float32))
-    result = _run(dinoml_run, artifact, "--function", "pick", "--input", f"v={tmp_path / 'v.npy'}", "--input", f"half={tmp_path / 'half.npy'}", "--output-dir", tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert np.load(tmp_path / "found.npy").tolist() == [1, 2, 3]
-    np.save(tmp_path / "bias.npy", np.zeros(3, np.float32))
-    np.save(tmp_path / "x.npy", np.zeros((1, 8), np.float32))
-    result = _run(dinoml_run, artifact, "--function", "main", "--input", f"x={tmp_path / 'x.npy'}", "--constant", f"bias={tmp_path / 'bias.npy'}", "--output-dir", tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert not np.load(tmp_path / "y.npy").any()
+@pytest.fixture
+def runner(dinoml_run: Path, artifact: Path, tmp_path: Path) -> Runner:
+    return Runner(dinoml_run, artifact, tmp_path)
 
 
-def test_bfloat16(dinoml_run: Path, artifact: Path, tmp_path: Path) -> None:
-    h = np.array([1, 2, 3], ml_dtypes.bfloat16)
-    np.save(tmp_path / "h.npy", h)
-    result = _run(dinoml_run, artifact, "--function", "copy", "--input", f"h={tmp_path / 'h.npy'}", "--output-dir", tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert np.load(tmp_path / "same.npy").view(ml_dtypes.bfloat16).tolist() == [1, 2, 3]
+def test_run(runner: Runner, x: np.ndarray, y: np.ndarray) -> None:
+    outputs = runner("main", {"x": x}, "--threads", 2, "--benchmark", 3, "--verify", "full", "--debug")
+    np.testing.assert_array_equal(outputs["y"], y)
+    assert "y: float32[3, 3]" in runner.stdout and "3 runs: median" in runner.stdout
+
+
+def test_constants_and_extents(runner: Runner) -> None:
+    outputs = runner("pick", {"v": np.array([1, -1, 2, 3], np.float32), "half": np.zeros(2, np.float32)})
+    assert outputs["found"].tolist() == [1, 2, 3]
+    assert not runner("main", {"x": np.zeros((1, 8), np.float32)}, bias=np.zeros(3, np.float32))["y"].any()
+
+
+def test_bfloat16(runner: Runner) -> None:
+    outputs = runner("copy", {"h": np.array([1, 2, 3], ml_dtypes.bfloat16)})
+    assert outputs["same"].view(ml_dtypes.bfloat16).tolist() == [1, 2, 3]
 
 
 def test_usage(dinoml_run: Path, artifact: Path, tmp_path: Path, x: np.ndarray) -> None:

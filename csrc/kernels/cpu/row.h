@@ -47,4 +47,20 @@ template <class Fn> DML_FN void each_outer(i64 begin, i64 end, i64 n1, i64 n2, F
   }
 }
 
+// fn(Full<R>, i0, i1, i2) for R neighbours along i2 where there are as many, fn(Full<1>, ...) for the others.
+template <int R, class Fn> DML_FN void each_rows(i64 begin, i64 end, i64 n1, i64 n2, Fn&& fn) {
+  i64 i2 = begin % n2, i1 = begin / n2 % n1, i0 = begin / n2 / n1;
+  for (i64 o = begin; o < end;) {
+    const bool all = end - o >= R && n2 - i2 >= R;
+    if (all) fn(Full<R>{}, i0, i1, i2);
+    else fn(Full<1>{}, i0, i1, i2);
+    const int done = all ? R : 1;
+    o += done, i2 += done;
+    if (i2 < n2) continue;
+    i2 = 0;
+    if (++i1 == n1) i1 = 0, i0++;
+  }
+}
+inline constexpr int rows_together = 4;
+
 }  // namespace dml::cpu

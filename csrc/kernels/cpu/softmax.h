@@ -11,10 +11,11 @@ namespace dml::cpu {
 
 struct SoftmaxDims { i64 n0, n1, n2, n3; };
 
-// Columns that a worker takes at a time: 128 KiB of floats, 16 to 256 columns.
+// Columns that a worker takes at a time: 128 KiB of floats, 32 to 256 columns; a multiple of the lanes, of which
+// there are 32 at most.
 DML_FN i64 softmax_block(i64 n2) {
-  const i64 fits = 32768 / (n2 < 1 ? 1 : n2) / 16 * 16;
-  return fits < 16 ? 16 : fits > 256 ? 256 : fits;
+  const i64 fits = 32768 / (n2 < 1 ? 1 : n2) / 32 * 32;
+  return fits < 32 ? 32 : fits > 256 ? 256 : fits;
 }
 
 // One row: s holds it. Lanes past the end are exp(-inf - max) = 0 in the sum.
@@ -83,6 +84,7 @@ DML_FN void softmax_block_of_columns(const Load& x, const Store& y, i64 i0, i64 
 // P: width (lanes), form, log. Ports: a load accessor (float, each element once), a store accessor (each element once).
 template <class P, class Load, class Store> int softmax(const dml_ctx& ctx, const SoftmaxDims& d, Load x_, Store y_) {
   constexpr int W = P::width;
+  static_assert(W <= 32, "lanes");
   if (d.n0 <= 0 || d.n1 <= 0 || d.n2 <= 0 || d.n3 <= 0) return 0;
   if constexpr (P::form == Form::rows) {
     const i64 bytes = 4 * round_up(d.n3, 64);

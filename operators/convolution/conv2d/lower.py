@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dinoml.ir import intexpr
 from dinoml.ir import expr as ex
+from dinoml.ir import intexpr
 from dinoml.ir.intexpr import Symbol
 from dinoml.lowering.forms import Form, Load, Store, delinearise
 from dinoml.lowering.window import Window

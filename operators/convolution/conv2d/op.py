@@ -13,7 +13,8 @@ def infer(c: OpCall) -> TensorType:
     n, channels, *image = x.shape
     out, per_group, *kernel = weight.shape
     if intexpr.mul(per_group, groups) != channels or (isinstance(out, int) and out % groups):
-        c.fail(f"x has {channels} channels, weight {out} x {per_group}, groups={groups}: channels must be groups times {per_group}, outputs divisible by groups")
+        rule = f"channels must be groups times {per_group} and outputs divisible by groups"
+        c.fail(f"x has {channels} channels, weight {out} x {per_group}, groups={groups}: {rule}")
     if c.has("bias") and c.input("bias").shape != (out,):
         c.fail(f"bias has shape {c.input('bias')}, weight makes {out} channels")
     size: list[IntLike] = []

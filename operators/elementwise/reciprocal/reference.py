@@ -1,7 +1,5 @@
 """1 / x, in NumPy."""
 
-import numpy as np
-
 
 def reference(x0):
     return 1.0 / x0

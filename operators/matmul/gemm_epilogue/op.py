@@ -9,9 +9,7 @@ from dinoml.operators.value import Tensor
 RESIDUALS = {"add": 1, "add_add": 2, "add_relu": 1, "add_add_relu": 2, "mul": 1, "mul_add": 2, "mul_tanh": 1, "sigmoid_mul": 1, "sigmoid_mul_tanh": 1}
 
 
-def expand(
-    b_: Builder, a: Tensor, b: Tensor, bias: Tensor | None, d0: Tensor | None, d1: Tensor | None, *, b_layout: str, epilogue: str
-) -> Tensor:
+def expand(b_: Builder, a: Tensor, b: Tensor, bias: Tensor | None, d0: Tensor | None, d1: Tensor | None, *, b_layout: str, epilogue: str) -> Tensor:
     given = sum(d is not None for d in (d0, d1))
     if given != RESIDUALS.get(epilogue, 0):
         raise OperatorError(f"gemm_epilogue: epilogue {epilogue!r} takes {RESIDUALS.get(epilogue, 0)} residual operands, got {given}")

@@ -14,7 +14,8 @@ def infer(c: OpCall) -> TensorType:
     for d, k, s, p in zip(x.shape[2:], c["kernel_size"], c["stride"], c["padding"]):
         room = intexpr.add(d, 2 * p - (k))
         if not intexpr.nonnegative(room):
-            c.fail(f"the window reaches over {k} elements, the padded image of {x} may have only {intexpr.bounds(intexpr.add(d, 2 * p))[0]}")
+            least = intexpr.bounds(intexpr.add(d, 2 * p))[0]
+            c.fail(f"the window reaches over {k} elements, the padded image of {x} may have only {least}")
         if c["ceil_mode"]:
             starts = intexpr.ceildiv(intexpr.add(d, p), s)  # windows that start inside
             size.append(intexpr.minimum(intexpr.add(intexpr.ceildiv(room, s), 1), starts))

@@ -79,9 +79,12 @@ def _group(source: Sequence[IntLike], target: Sequence[IntLike], i: int, j: int)
     best = (len(source), len(target))
     for i2 in range(i, len(source) + 1):
         for j2 in range(j, len(target) + 1):
-            if (i2, j2) != (i, j) and i2 - i + j2 - j < best[0] - i + best[1] - j:
-                if intexpr.product(source[i:i2]) == intexpr.product(target[j:j2]) and intexpr.product(source[i2:]) == intexpr.product(target[j2:]):
-                    best = (i2, j2)
+            shorter = (i2, j2) != (i, j) and i2 + j2 < sum(best)
+            if shorter and all(
+                intexpr.product(source[a]) == intexpr.product(target[b])
+                for a, b in ((slice(i, i2), slice(j, j2)), (slice(i2, None), slice(j2, None)))
+            ):
+                best = (i2, j2)
     return best
 
 

@@ -28,7 +28,7 @@ def infer(c: OpCall) -> TensorType:
     for axis, (a, b, s, d) in enumerate(zip(c["start"], c["stop"], c["step"], x.shape)):
         low, high = (a, b) if s > 0 else (intexpr.add(b, 1), intexpr.add(a, 1))
         inside = _at_most(high, d) and (intexpr.nonnegative(low) or (isinstance(low, Binary) and low.op == "max" and 0 in (low.a, low.b)))
-        if not inside and not (low == high):
+        if not inside and low != high:
             c.fail(f"axis {axis}: {a}:{b}:{s} is not for certain inside 0..{d} of {x}; bound the Dims")
         gap = intexpr.add(high, intexpr.mul(-1, low))
         out.append(intexpr.ceildiv(intexpr.maximum(0, gap), abs(s)))

@@ -1,0 +1,98 @@
+"""One kernel as a source file for GPUs, and the access widths that its index maps allow.
+
+The text has no vendor in it: it compiles as CUDA and as HIP, from the same accessor structs as the CPU's kernels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+
+from dinoml.codegen.integers import IntTable, depends, lane_slope
+from dinoml.codegen.kernel_source import PLACEHOLDER, KernelSource, _param, _port, _scalar, environment
+from dinoml.ir import dtypes, intexpr
+from dinoml.ir import expr as ex
+from dinoml.ir.intexpr import Binary, IntLike, Symbol
+from dinoml.lowering.kernels import Kernel, LoadAccessor, PackedOperand, Port, StoreAccessor, StridedOperand
+from dinoml.lowering.templates import Candidate, template
+
+ACCESS = 16  # bytes that one instruction moves; operands start at multiples of it
+WIDEST = 8  # lanes: more would spread the accesses of a warp over too many sectors
+
+
+def render_gpu_kernel(kernel: Kernel, candidate: Candidate) -> KernelSource:
+    """Return the source of a kernel for one GPU candidate; equal problems give equal text, whatever their values are called."""
+    table = IntTable()
+    operands = kernel.operands
+    dims = [_scalar(d, table) for d in (*kernel.dims, *(v for _, v in kernel.scalars))]
+    structs: list[str] = []
+    ports = [_port(port, candidate, operands, table, structs) for port in kernel.ports]
+    text = environment().get_template("kernel_gpu.jinja").render(
+        header=candidate.header, namespace=candidate.function.rpartition("::")[0], structs=structs, params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims,
+        function=candidate.function, name=PLACEHOLDER, dims_type=template(kernel.template).DIMS, scratch=candidate.scratch, operands=len(operands), alignment=ACCESS,
+    )  # fmt: skip
+    name = "dml_k_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    return KernelSource(name, text.replace(PLACEHOLDER, name), tuple(table.items), operands, candidate)
+
+
+def vector_width(ports: tuple[Port, ...]) -> int:
+    """Return the lanes with which all accessors of a kernel can move along the last coordinate.
+
+    The narrowest storage fills a 16-byte access; every access that is contiguous along the lanes starts at a multiple of its size.
+    """
+    accesses = [a for p in ports for a in _contiguous(p)]
+    width = min(WIDEST, ACCESS // min((size for size, _ in accesses), default=ACCESS))
+    while width > 1 and any(multiple(offset, width) * size % min(ACCESS, width * size) for size, offset in accesses):
+        width //= 2
+    return width
+
+
+def threads_along(n: IntLike, width: int, most: int) -> int:
+    """Return how many threads share a row of n elements: the power of two that covers it, at least a group of 32 where n is open."""
+    need = intexpr.bounds(n)[1] if not isinstance(n, int) else n
+    threads = 1
+    while threads < most and threads * width < need:
+        threads *= 2
+    return threads
+
+
+def tail(n: IntLike, width: int, step: int) -> str:
+    """Return how rows of n elements end for vectors of `width`, dealt in steps: exact, whole or ragged (csrc/kernels/gpu/launch.h)."""
+    known = intexpr.divisor(n)
+    return "exact" if known % step == 0 else "whole" if known % width == 0 else "ragged"
+
+
+def multiple(offset: IntLike, width: int) -> int:
+    """Return a number that divides an offset wherever the last coordinate is a multiple of `width` (0 for the offset 0)."""
+    g = 0
+    for mono, c in intexpr.terms_of(offset).items():
+        d = abs(c)
+        for a in mono:
+            d *= _atom_multiple(a, width)
+        g = math.gcd(g, d)
+    return g
+
+
+def _atom_multiple(a: intexpr.Atom, width: int) -> int:
+    if isinstance(a, Symbol):
+        return width if a.name == "c3" and a.extent is not None else a.divisible_by
+    if isinstance(a, Binary) and a.op in ("%", "min", "max"):
+        return math.gcd(multiple(a.a, width), multiple(a.b, width))
+    return 1
+
+
+def _contiguous(port: Port) -> Iterator[tuple[int, IntLike]]:
+    """Yield (element size, offset) of each access that moves whole vectors."""
+    if isinstance(port, (StridedOperand, PackedOperand)):
+        return
+    if len(port.coords) == 4 and port.coords[3].extent == 1:
+        return
+    for e in port.exprs:
+        for r in ex.reads(e):
+            (offset,) = r.index
+            if lane_slope(offset) == 1 and not any(depends(g, "c3") for g in r.guard):
+                yield dtypes.nbytes(r.storage), offset
+    for w in port.side if isinstance(port, LoadAccessor) else port.writes if isinstance(port, StoreAccessor) else ():
+        if lane_slope(w.offset) == 1:
+            yield dtypes.nbytes(w.storage), w.offset
