@@ -55,7 +55,8 @@ def int_sub(a: _intexpr.IntLike, b: _intexpr.IntLike) -> _intexpr.IntLike:
 
 
 _PLAIN = (
-    "assign", "getitem", "int_add", "int_div", "int_max", "int_min", "int_mod", "int_mul", "int_sub", "list_construct", "output", "size", "tuple_construct",
+    "assign", "getitem", "int_add", "int_div", "int_max", "int_min", "int_mod", "int_mul", "int_sub", "list_construct", "output", "size",
+    "tuple_construct",
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-// GEMM templates against the multiply-add ceiling, the read bandwidth and oneDNN with packed weights, all in one run:
+// GEMM and attention templates against the multiply-add ceiling, the read bandwidth and oneDNN with packed weights, in one run:
 //   g++ -std=c++17 -O3 -march=native -ffp-contract=off -fopenmp -Icsrc/include -Icsrc/kernels benchmarks/native/gemm_bench.cpp
 //   (with the peer: -DPEER_ONEDNN -I<include> -L<lib> -ldnnl); OMP_NUM_THREADS says how many threads.
-// Usage: gemm_bench [repeats]. Each figure is the best of interleaved repeats; operands rotate through copies where asked.
+// Usage: gemm_bench [f32 | bf16 | attention] [repeats]. Each figure is the best of interleaved repeats, as a fraction of the ceiling.
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cpu/attention.h"
 #include "cpu/gemm.h"
 #ifdef PEER_ONEDNN
 #include <dnnl.hpp>
@@ -72,7 +73,9 @@ template <class S> struct PlainStore {
   i64 ld;
   template <int N> struct Got {};
   template <class L> DML_FN Got<L::width> fetch(L, i64, i64, i64, i64) const { return {}; }
-  template <class L> DML_FN void put(L l, const Got<L::width>&, i64, i64, i64 m, i64 n, Vec<float, L::width> v) const { store(l, y + m * ld + n, to<S>(v)); }
+  template <class L> DML_FN void put(L l, const Got<L::width>&, i64, i64, i64 m, i64 n, Vec<float, L::width> v) const {
+    store(l, y + m * ld + n, to<S>(v));
+  }
 };
 
 template <GemmForm F, int mr, int nr, int mc, int kc, int nc> struct Params {
@@ -103,38 +106,167 @@ void measure(std::vector<Timed>& all, int repeats, double seconds) {
 }
 
 #ifdef PEER_ONEDNN
-std::function<void()> peer(i64 m, i64 n, i64 k, dnnl::memory::data_type type, i64 copies) {
+std::function<void()> peer(i64 m, i64 n, i64 k, dnnl::memory::data_type type) {
   using namespace dnnl;
   static engine cpu(engine::kind::cpu, 0);
   static stream queue(cpu);
   memory::desc a({m, k}, type, memory::format_tag::ab), b({k, n}, type, memory::format_tag::any), c({m, n}, type, memory::format_tag::ab);
   matmul::primitive_desc pd(cpu, a, b, c);
   auto run = std::make_shared<matmul>(pd);
-  memory am(a, cpu), cm(c, cpu);
-  std::vector<memory> bm;
+  memory am(a, cpu), bm(pd.weights_desc(), cpu), cm(c, cpu);
   memset(am.get_data_handle(), 0, a.get_size());
-  for (i64 i = 0; i < copies; i++) bm.emplace_back(pd.weights_desc(), cpu), memset(bm.back().get_data_handle(), 0, pd.weights_desc().get_size());
-  auto turn = std::make_shared<size_t>(0);
+  memset(bm.get_data_handle(), 0, pd.weights_desc().get_size());
   return [=] {
-    run->execute(queue, {{DNNL_ARG_SRC, am}, {DNNL_ARG_WEIGHTS, bm[(*turn)++ % bm.size()]}, {DNNL_ARG_DST, cm}});
+    run->execute(queue, {{DNNL_ARG_SRC, am}, {DNNL_ARG_WEIGHTS, bm}, {DNNL_ARG_DST, cm}});
     queue.wait();
   };
 }
 #endif
 
-i64 scratch_held = 0;
-template <class P, class B, class S> Timed entry(const char* name, dml_ctx& ctx, const GemmDims& d, const S* a, S* y, std::vector<B> b) {
-  auto turn = std::make_shared<size_t>(0);
-  const i64 bytes = gemm_scratch<P, B>(d) * ctx.workers;
-  if (bytes > scratch_held) ctx.scratch = allocate<char>(scratch_held = bytes);
-  dml_ctx* c = &ctx;
-  return {name, [=] { gemm<P>(*c, d, Strided<S>{a, 0, 0, d.k, 1}, b[(*turn)++ % b.size()], PlainStore<S>{y, d.n}); }};
+char* scratch = nullptr;
+i64 scratch_bytes = 0;
+void want_scratch(i64 bytes) {
+  if (bytes > scratch_bytes) scratch = allocate<char>(scratch_bytes = bytes);
 }
 
-#include GEMM_BENCH_CASES
+template <class P, class B, class S> Timed entry(const char* name, dml_ctx& ctx, const GemmDims& d, const S* a, S* y, B b) {
+  want_scratch(gemm_scratch<P, B>(d) * ctx.workers);
+  dml_ctx* c = &ctx;
+  return {name, [=] {
+            c->scratch = scratch;
+            gemm<P>(*c, d, Strided<S>{a, 0, 0, d.k, 1}, b, PlainStore<S>{y, d.n});
+          }};
+}
+
+constexpr int rows = DML_REGISTER == 64 ? 12 : 6, columns = 2 * lanes;
+using Tile = Params<GemmForm::tile, rows, columns, 96, 1024, 1024>;
+using Skinny = Params<GemmForm::skinny, rows, columns, 48, 1024, columns>;
+using Gemv = Params<GemmForm::gemv, 1, columns, 1, 1024, columns>;
+const i64 shapes[][3] = {{512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}, {128, 1536, 384}, {128, 384, 1536}, {1, 768, 768},
+                         {4, 768, 768},   {16, 768, 768},     {1, 3072, 3072},    {4, 3072, 3072},  {16, 3072, 3072}};
+
+struct Ceilings {
+  std::vector<Timed> all;
+  int workers;
+  i64 steps = 400000;
+  Ceilings(int w, const float* data, i64 count) : workers(w) {
+    all.push_back({"ceiling", [=] {
+#pragma omp parallel num_threads(w)
+                     multiply_adds(steps);
+                   }});
+    all.push_back({"read", [=] {
+#pragma omp parallel num_threads(w)
+                     read_all(data + omp_get_thread_num() * (count / w), count / w);
+                   }});
+  }
+};
+// The first two entries are the ceilings, the third the peer where there is one. Returns the peer's time over our best, or 0.
+double show(const char* what, std::vector<Timed>& t, const Ceilings& ceilings, double flops, double bytes, int repeats) {
+  measure(t, repeats, 0.02);
+  const double peak = 2.0 * 12 * lanes * double(ceilings.steps) * ceilings.workers / t[0].best, read = bytes / t[1].best;
+  printf("%-18s ceiling %4.0f GFLOP/s, read %3.0f GB/s:", what, peak * 1e-9, read * 1e-9);
+  double best = 1e30, peer_time = 0;
+  for (size_t i = 2; i < t.size(); i++) {
+    printf("  %s %.3f", t[i].name.c_str(), flops / t[i].best / peak);
+    if (t[i].name == "onednn")
+      peer_time = t[i].best;
+    else
+      best = std::min(best, t[i].best);
+  }
+  printf("  | of read %.3f", bytes / best / read);
+  if (peer_time > 0) printf("  | peer %.3f", peer_time / best);
+  printf("\n");
+  fflush(stdout);
+  return peer_time / best;
+}
+
+template <class S> void matrices(dml_ctx& ctx, int repeats) {
+  double sum = 0;
+  for (auto& s : shapes) {
+    const i64 m = s[0], n = s[1], k = s[2], count = ceil_div(n, columns) * columns * k;
+    const GemmDims d{1, 1, m, n, k};
+    const float* data = random_floats(count);
+    S *a = allocate<S>(m * k), *b = allocate<S>(count), *y = allocate<S>(m * n);
+    const Ceilings ceilings(ctx.workers, data, count * i64(sizeof(S)) / 4);
+    std::vector<Timed> t = ceilings.all;
+    const PackedB<S, columns> packed{b, 0, 0};
+#ifdef PEER_ONEDNN
+    t.push_back({"onednn", peer(m, n, k, same<S, float> ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16)});
+#endif
+    t.push_back(entry<Tile>("tile", ctx, d, a, y, packed));
+    if (m <= 48) t.push_back(entry<Skinny>("skinny", ctx, d, a, y, packed));
+    if (m == 1) t.push_back(entry<Gemv>("gemv", ctx, d, a, y, packed));
+#if defined(__AVX512BF16__)
+    if constexpr (same<S, bf16>) {
+      const PackedBPairs<columns> pairs{reinterpret_cast<const Pair*>(b), 0, 0};
+      t.push_back(entry<Tile>("tile pairs", ctx, d, a, y, pairs));
+      if (m <= 48) t.push_back(entry<Skinny>("skinny pairs", ctx, d, a, y, pairs));
+    }
+#endif
+    const std::string what = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
+    sum += std::log(show(what.c_str(), t, ceilings, 2.0 * double(m * n * k), double(n * k) * sizeof(S), repeats));
+    free(const_cast<float*>(data)), free(a), free(b), free(y);
+  }
+#ifdef PEER_ONEDNN
+  printf("geometric mean over the peer %.3f\n", std::exp(sum / double(sizeof shapes / sizeof shapes[0])));
+#endif
+}
+
+struct HeadStore {
+  float* y;
+  i64 s0, s1, s2;
+  template <int N> struct Got {};
+  template <class L> DML_FN Got<L::width> fetch(L, i64, i64, i64, i64) const { return {}; }
+  template <class L> DML_FN void put(L l, const Got<L::width>&, i64 b, i64 h, i64 q, i64 v, Vec<float, L::width> x) const {
+    store(l, y + b * s0 + h * s1 + q * s2 + v, to<float>(x));
+  }
+};
+template <bool masked> struct AttentionParams {
+  static constexpr int MR = rows, NR = columns, BQ = 192, BK = 256;
+  static constexpr bool causal = masked;
+};
+template <bool causal> void heads(dml_ctx& ctx, int repeats, i64 b, i64 h, i64 group, i64 q, i64 k, i64 width) {
+  using P = AttentionParams<causal>;
+  const AttentionDims d{b, h, q, k, width, width, group, 1 / std::sqrt(double(width)), k - q};
+  const i64 kv = h / group, ld = (h + 2 * kv) * width;
+  float *x = random_floats(b * k * ld), *y = allocate<float>(b * q * h * width);
+  Strided<float> qs{x, k * ld, width, ld, 1}, ks{x + h * width, k * ld, width, ld, 1}, vs{x + (h + kv) * width, k * ld, width, ld, 1};
+  if (q == 1)
+    ks = {x, 2 * kv * k * width, k * width, width, 1}, vs = ks, vs.p += kv * k * width;  // decoding reads a cache, not a merged matrix
+  const AttentionBytes bytes = attention_scratch<P>(d);
+  want_scratch(bytes.shared + bytes.each * ctx.workers);
+  const i64 count = b * k * 2 * kv * width;
+  const Ceilings ceilings(ctx.workers, x, count);
+  std::vector<Timed> t = ceilings.all;
+  t.push_back({"attention", [&] {
+                 ctx.scratch = scratch;
+                 attention<P>(ctx, d, qs, ks, vs, NoMap{}, HeadStore{y, q * h * width, width, h * width});
+               }});
+  char what[64];
+  snprintf(what, sizeof what, "b%d h%d/%d q%d k%d d%d", int(b), int(h), int(kv), int(q), int(k), int(width));
+  show(what, t, ceilings, 4.0 * double(b * h * q * k * width) * (causal ? 0.5 : 1), double(count) * 4, repeats);
+  free(x), free(y);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  run_cases(argc, argv);
+  const std::string only = argc > 1 ? argv[1] : "";
+  const int repeats = argc > 2 ? atoi(argv[2]) : 7;
+  dml_ctx ctx{};
+  ctx.workers = omp_get_max_threads();
+  ctx.parallel_for = run_parallel;
+  printf("%d threads, %d lanes\n", ctx.workers, lanes);
+  if (only.empty() || only == "f32") matrices<float>(ctx, repeats);
+  if (only.empty() || only == "bf16") matrices<bf16>(ctx, repeats);
+  if (only.empty() || only == "attention") {
+    heads<false>(ctx, repeats, 1, 12, 1, 128, 128, 32);
+    heads<false>(ctx, repeats, 8, 12, 1, 128, 128, 32);
+    heads<false>(ctx, repeats, 1, 12, 1, 512, 512, 64);
+    heads<true>(ctx, repeats, 1, 32, 4, 1024, 1024, 64);
+    heads<false>(ctx, repeats, 1, 9, 3, 1, 512, 64);
+    heads<false>(ctx, repeats, 1, 32, 4, 1, 4096, 64);
+    heads<false>(ctx, repeats, 1, 32, 1, 1, 1024, 64);
+  }
   return 0;
 }

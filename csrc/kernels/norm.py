@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dinoml.codegen.gpu_source import row_candidates
 from dinoml.lowering.templates import Candidate, Problem
 
 DIMS = "NormDims"
@@ -24,6 +25,13 @@ def numpy(ports, dims, params):
 
 def candidates(problem: Problem) -> list[Candidate]:
     """One template."""
+    if problem.target.name != "cpu":
+        return gpu_candidates(problem)
     width = problem.target.vector_bytes // 4
     params = (("width", width), ("form", f"Form::{problem.params['form']}"), ("kind", f"Norm::{problem.params['kind']}"))
     return [Candidate(f"w{width}", "kernels/cpu/norm.h", "dml::cpu::norm", params, scratch=SCRATCH[problem.params["form"]])]
+
+
+def gpu_candidates(problem: Problem) -> list[Candidate]:
+    """Rows in registers, several shapes; rows and columns of any length by way of scratch."""
+    return row_candidates(problem, "norm", (("kind", f"Norm::{problem.params['kind']}"),))

@@ -4,14 +4,20 @@ from dinoml.codegen.gpu_source import tail, threads_along, vector_width
 from dinoml.codegen.integers import depends
 from dinoml.ir import expr as ex
 from dinoml.ir import intexpr
+from dinoml.ir.intexpr import IntLike
 from dinoml.lowering.templates import Candidate, Problem
 
 DIMS = "PointwiseDims"
 
 
-def _one(width: int, rows: int, unroll: int) -> Candidate:
+STREAM_ELEMENTS = 3 << 20  # results beyond the last-level cache gain from bypassing it, smaller ones are read again from it
+
+
+def _one(width: int, rows: int, unroll: int, stream: IntLike | None = None) -> Candidate:
     params = (("width", width), ("rows", rows), ("unroll", unroll))
-    return Candidate(f"w{width}r{rows}u{unroll}", "kernels/cpu/pointwise.h", "dml::cpu::pointwise", params)
+    conditions = () if stream is None else (stream,)
+    name = f"w{width}r{rows}u{unroll}" + ("s" if conditions else "")
+    return Candidate(name, "kernels/cpu/pointwise.h", "dml::cpu::pointwise", params, conditions, stream=bool(conditions))
 
 
 def _shared(problem: Problem) -> bool:
@@ -26,7 +32,8 @@ def candidates(problem: Problem) -> list[Candidate]:
         return gpu_candidates(problem)
     width = problem.target.vector_bytes // 4
     shapes = [(4, 1), (1, 4), (1, 2), (1, 1)] if _shared(problem) else [(1, 4), (1, 2), (4, 1), (1, 1)]
-    return [_one(width, r, u) for r, u in shapes]
+    large = intexpr.add(intexpr.product(problem.dims), -STREAM_ELEMENTS)
+    return [_one(width, *shapes[0], large)] + [_one(width, r, u) for r, u in shapes]
 
 
 def gpu_candidates(problem: Problem) -> list[Candidate]:

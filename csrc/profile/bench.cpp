@@ -76,11 +76,11 @@ void* dml_bench_block(void* bench, int64_t bytes) { return static_cast<Bench*>(b
 // Copies between the host and operands, or between operands.
 void dml_bench_copy(void*, void* to, const void* from, int64_t bytes) { memcpy(to, from, static_cast<size_t>(bytes)); }
 
-// One run on scratch that holds no useful values. Returns the kernel's status, or -1 for no memory, -2 for a write behind the scratch.
-int dml_bench_call(void* bench_, dml_kernel_fn kernel, void* const* ptr, const int64_t* n, int64_t scratch_of_worker, uint32_t* error) {
+// One run on `scratch` bytes that hold no useful values. Returns the kernel's status, or -1 for no memory, -2 for a write behind the scratch.
+int dml_bench_call(void* bench_, dml_kernel_fn kernel, void* const* ptr, const int64_t* n, int64_t scratch, uint32_t* error) {
   Bench& bench = *static_cast<Bench*>(bench_);
   const dinoml::rt::DefaultFloatEnvironment environment;
-  const int64_t scratch = std::max<int64_t>(0, scratch_of_worker) * bench.pool.workers();
+  scratch = std::max<int64_t>(0, scratch);
   unsigned char* memory = bench.scratch.reserve(scratch + kGuardBytes);
   if (!memory) return -1;
   memset(memory, 0xFF, static_cast<size_t>(scratch));

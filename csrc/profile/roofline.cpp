@@ -6,14 +6,6 @@
 namespace {
 using namespace dml;
 constexpr int width = native<float>, chains = 12;  // enough independent chains to hide the latency of an addition
-
-template <class F> inline F step(F x, F y, F z) {
-#if defined(__FMA__)
-  return fma(x, y, z);
-#else
-  return x * y + z;
-#endif
-}
 }  // namespace
 
 // n: items, steps of an item. 2 * chains * width operations a step; ptr[0] receives one vector per item.
@@ -26,7 +18,7 @@ extern "C" int dml_roofline_arithmetic(const dml_ctx* ctx, void* const* ptr, con
       const auto x = splat<width>(0.999999f + 1e-9f * float(item)), y = splat<width>(1e-6f);
       DML_UNROLL for (int c = 0; c < chains; c++) sums[c] = splat<width>(float(c));
       for (i64 s = 0; s < steps; s++) {
-        DML_UNROLL for (int c = 0; c < chains; c++) sums[c] = step(sums[c], x, y);
+        DML_UNROLL for (int c = 0; c < chains; c++) sums[c] = madd(sums[c], x, y);
       }
       DML_UNROLL for (int c = 1; c < chains; c++) sums[0] = sums[0] + sums[c];
       store(Full<width>{}, out + item * width, to<float>(sums[0]));

@@ -17,6 +17,7 @@ namespace dinoml::rt {
 namespace {
 
 constexpr int64_t kSpinNs = 100000;
+constexpr int64_t kMoveEveryNs = 1000000;
 constexpr int kChunksPerWorker = 4;  // dynamic shares even out workers that start late
 
 // The worker number of the body that this thread is in, or -1: a loop inside a loop runs inline with the same number.
@@ -59,6 +60,7 @@ void ThreadPool::enter() {
 
 // Fewer threads than wanted only make loops slower, so a failure to start one is no error.
 void ThreadPool::start_threads() {
+  if (sched_getaffinity(0, sizeof allowed_, &allowed_) != 0) CPU_ZERO(&allowed_);
   sigset_t all, before;
   sigfillset(&all);
   starts_.resize(static_cast<size_t>(workers_));
@@ -89,23 +91,39 @@ void* ThreadPool::thread_main(void* start) {
 void ThreadPool::work(int worker) {
   const DefaultFloatEnvironment environment;
   uint64_t seen = 0;
+  int64_t moved_ns = 0;
   while (true) {
-    uint64_t gate = wait_for_loop(seen);
+    uint64_t gate = wait_for_loop(seen, moved_ns);
     if (stop_.load(std::memory_order_relaxed)) return;
     if (!gate_.compare_exchange_strong(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed)) continue;
+    leave_callers_cpu(moved_ns);
     chunks(worker);
     seen = gate / kNumber;
     gate_.fetch_sub(1, std::memory_order_release);
   }
 }
 
-uint64_t ThreadPool::wait_for_loop(uint64_t seen) {
+// On a loaded machine the scheduler may keep a worker on the caller's CPU for seconds, where each waits for the other's time
+// slice. Forbidding that CPU for a moment moves the worker at once.
+void ThreadPool::leave_callers_cpu(int64_t& last_ns) const {
+  const int cpu = caller_cpu_.load(std::memory_order_relaxed);
+  if (cpu < 0 || sched_getcpu() != cpu || CPU_COUNT(&allowed_) < workers_) return;
+  const int64_t now = now_ns();
+  if (now - last_ns < kMoveEveryNs) return;
+  last_ns = now;
+  cpu_set_t others = allowed_;
+  CPU_CLR(static_cast<size_t>(cpu), &others);
+  if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed_, &allowed_);
+}
+
+uint64_t ThreadPool::wait_for_loop(uint64_t seen, int64_t& moved_ns) {
   int64_t until = 0;
   for (int turn = 1;; ++turn) {
     const uint64_t gate = gate_.load(std::memory_order_relaxed);
     if (((gate & kOpen) && gate / kNumber != seen) || stop_.load(std::memory_order_relaxed)) return gate;
     pause_cpu();
     if (turn % 64 != 0) continue;
+    leave_callers_cpu(moved_ns);
     const int64_t now = now_ns();
     if (until == 0) until = now + spin_ns_;
     if (now < until) continue;
@@ -146,6 +164,7 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* arg) {
   arg_ = arg;
   n_ = n;
   chunk_ = (share + grain - 1) / grain * grain;
+  caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
   next_.store(0, std::memory_order_relaxed);
   const uint64_t number = gate_.load(std::memory_order_relaxed) / kNumber + 1;
   gate_.store(number * kNumber | kOpen);

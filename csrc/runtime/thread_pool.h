@@ -3,6 +3,7 @@
 // costs nothing. Workers spin for a while before they sleep: kernels of one run follow each other within microseconds.
 #pragma once
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -43,21 +44,24 @@ class ThreadPool {
 
   static void* thread_main(void* start);
   void work(int worker);
-  uint64_t wait_for_loop(uint64_t seen);
+  uint64_t wait_for_loop(uint64_t seen, int64_t& moved_ns);
   void sleep_until_published(uint64_t seen);
   void chunks(int worker);
+  void leave_callers_cpu(int64_t& last_ns) const;
   void start_threads();
   void stop_threads();
 
   const int workers_;
   const int64_t spin_ns_;
   pid_t pid_ = 0;
+  cpu_set_t allowed_;  // CPUs that the process may use
   std::vector<pthread_t> threads_;
   std::vector<Start> starts_;
 
   Body body_ = nullptr;
   void* arg_ = nullptr;
   int64_t n_ = 0, chunk_ = 1;
+  std::atomic<int> caller_cpu_{-1};
   alignas(64) std::atomic<int64_t> next_{0};
   alignas(64) std::atomic<uint64_t> gate_{0};
   alignas(64) std::atomic<uint32_t> wake_{0};

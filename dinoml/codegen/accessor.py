@@ -93,9 +93,10 @@ class Members:
 class Body:
     """Statements of one struct's functions."""
 
-    def __init__(self, members: Members, narrow: bool, aligned: bool = True) -> None:
+    def __init__(self, members: Members, narrow: bool, aligned: bool = True, stream: bool = False) -> None:
         self.members = members
         self.narrow = narrow  # the vector coordinate has one element: every access is contiguous
+        self.store = "store_stream" if stream else "store"
         self.aligned = aligned  # vectors start at multiples of their width
         self.render = IntRenderer(members.integer, self._opaque)
         self.reads: dict[Read, str] = {}
@@ -231,7 +232,7 @@ class Body:
         if k is None or k == 0:
             self.lines.append(f"store_each(l, {raw}, [&](int j, {cpp} e) {{ {p}[{self.render(w.offset, '(i3 + j)')}] = e; }});")
         elif k == 1:
-            self.lines.append(f"store(l, {p} + {self.render(w.offset)}, {raw});")
+            self.lines.append(f"{self.store}(l, {p} + {self.render(w.offset)}, {raw});")
         else:
             self.lines.append(f"store_strided(l, {p} + {self.render(w.offset)}, {raw}, {self.render(k)});")
 
@@ -241,10 +242,12 @@ def _uses(lines: Sequence[str]) -> str:
     return "(void)l; (void)i0; (void)i1; (void)i2; (void)i3;"
 
 
-def struct(name: str, port: LoadAccessor | StoreAccessor | MapAccessor, operands: Sequence[tuple[str, str, bool]], table: IntTable) -> tuple[str, str]:
+def struct(
+    name: str, port: LoadAccessor | StoreAccessor | MapAccessor, operands: Sequence[tuple[str, str, bool]], table: IntTable, stream: bool = False
+) -> tuple[str, str]:
     """Return (struct text, initialiser) of an accessor."""
     members = Members(operands, table)
-    body = Body(members, narrow=len(port.coords) == 4 and port.coords[3].extent == 1, aligned=not isinstance(port, MapAccessor))
+    body = Body(members, narrow=len(port.coords) == 4 and port.coords[3].extent == 1, aligned=not isinstance(port, MapAccessor), stream=stream)
     result = ""
     if isinstance(port, LoadAccessor):
         for w in port.side:

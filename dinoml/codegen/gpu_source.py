@@ -15,7 +15,7 @@ from dinoml.ir import dtypes, intexpr
 from dinoml.ir import expr as ex
 from dinoml.ir.intexpr import Binary, IntLike, Symbol
 from dinoml.lowering.kernels import Kernel, LoadAccessor, PackedOperand, Port, StoreAccessor, StridedOperand
-from dinoml.lowering.templates import Candidate, template
+from dinoml.lowering.templates import Candidate, Problem, template
 
 ACCESS = 16  # bytes that one instruction moves; operands start at multiples of it
 WIDEST = 8  # lanes: more would spread the accesses of a warp over too many sectors
@@ -60,7 +60,51 @@ def threads_along(n: IntLike, width: int, most: int) -> int:
 def tail(n: IntLike, width: int, step: int) -> str:
     """Return how rows of n elements end for vectors of `width`, dealt in steps: exact, whole or ragged (csrc/kernels/gpu/launch.h)."""
     known = intexpr.divisor(n)
-    return "exact" if known % step == 0 else "whole" if known % width == 0 else "ragged"
+    return "exact" if step and known % step == 0 else "whole" if known % width == 0 else "ragged"
+
+
+def row_shapes(n: IntLike, width: int, in_registers: int = 32) -> list[tuple[int, int]]:
+    """Return (threads of a row, vectors of a thread) for rows of n elements held in registers, in order of preference.
+
+    Short rows take one vector of each thread of a group of at most 32, long ones four vectors of a block's threads. Where n is
+    open, each shape serves up to its own capacity.
+    """
+    most, deepest = intexpr.bounds(n)[1], in_registers // width
+    if not isinstance(n, int):
+        shapes = [(32, 1), (32, 4), (128, 4), (512, 4)] if width > 1 else [(32, 4), (128, 8), (1024, 16)]
+        first = next((i for i, (g, v) in enumerate(shapes) if g * v * width >= most), len(shapes) - 1)
+        return shapes[: first + 1]
+    vectors = max(1, -(-most // width))
+    out = []
+    for depth in (4, 2, 1, deepest):
+        group = 1
+        while group * (depth if group >= 32 else 1) < vectors and group < 1024:
+            group *= 2
+        each = -(-vectors // group)
+        if each <= deepest and group * each >= vectors and (group, each) not in out:
+            out.append((group, each))
+    return out
+
+
+def row_candidates(problem: Problem, name: str, params: tuple[tuple[str, object], ...]) -> list[Candidate]:
+    """Return the candidates of a row kernel `name`: rows in registers, then by way of scratch."""
+    n3 = problem.dims[3]
+    width = vector_width(problem.kernel.ports)
+
+    def one(label: str, form: str, threads: int, rest: tuple[tuple[str, object], ...], conditions: tuple[IntLike, ...] = (), scratch: str = "") -> Candidate:
+        common = (("width", width), ("form", f"Form::{form}"), ("threads", threads))
+        return Candidate(label, f"kernels/gpu/{name}.h", f"dml::gpu::{name}", (*common, *rest, *params), conditions, scratch)
+
+    scratch = "row_scratch(d.n0, d.n1, d.n2, d.n3)"
+    if problem.params["form"] == "columns":
+        return [one("columns", "columns", 256, (), scratch=scratch)]
+    out = []
+    for group, vectors in row_shapes(n3, width):
+        end = "exact" if group * vectors * width == n3 else tail(n3, width, 0)
+        rest = (("group", group), ("vectors", vectors), ("tail", f"Tail::{end}"))
+        fits = intexpr.add(group * vectors * width, intexpr.mul(-1, n3))
+        out.append(one(f"g{group}v{vectors}w{width}", "rows", group if group > 32 else 128, rest, () if intexpr.nonnegative(fits) else (fits,)))
+    return [*out, one("long", "long_rows", 512, (), scratch=scratch)]
 
 
 def multiple(offset: IntLike, width: int) -> int:

@@ -88,7 +88,7 @@ def _port(port: Port, candidate: Candidate, operands: tuple[tuple[str, str, bool
     if isinstance(port, MapAccessor) and port.expr is None:
         structs.append(f"using {kind} = {candidate.identity};")
         return {"type": kind, "name": port.name, "init": "{}"}
-    text, init = struct(kind, port, operands, table)
+    text, init = struct(kind, port, operands, table, candidate.stream)
     structs.append(text)
     return {"type": kind, "name": port.name, "init": init}
 

@@ -163,8 +163,8 @@ def _forward(name: str) -> Any:
 _OPERATORS = (
     "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul "
     "and rand or ror xor rxor lshift rshift invert neg pos abs eq ne lt le gt ge"
-).split()
-for _name in _OPERATORS:
+)
+for _name in _OPERATORS.split():
     setattr(Parameter, f"__{_name}__", _forward(f"__{_name}__"))
 Parameter.__hash__ = object.__hash__  # type: ignore[method-assign]
 Parameter.__array_ufunc__ = None  # type: ignore[attr-defined]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dinoml.ir import dtypes, intexpr
 from dinoml.ir import expr as ex
-from dinoml.ir import intexpr
 from dinoml.ir.expr import Expr, Read
 from dinoml.ir.graph import Function, Graph, Node
 from dinoml.ir.intexpr import IntLike
@@ -17,6 +17,9 @@ from dinoml.operators import registry
 from dinoml.operators.call import OpCall
 from dinoml.operators.operator import Operator, node_call
 from dinoml.targets import Target
+
+
+NARROW = ("float16", "bfloat16")
 
 
 class LoweringContext:
@@ -50,11 +53,17 @@ class LoweringContext:
         return any(isinstance(e, ex.Select) for e in ex.walk(self.define(fn, node, node.outputs[0], index)))
 
     def define(self, fn: Function, node: Node, value: str, index: tuple[IntLike, ...]) -> Expr:
-        """Return the expression of one result of a pointwise or view node at an index."""
+        """Return the expression of one result of a pointwise or view node at an index.
+
+        A node that makes a narrower float from wider ones converts on purpose: its value is rounded even where it is never stored.
+        """
         key = (fn.name, node.id, index)
         if key not in self._definitions:
             self._definitions[key] = self.operator(node).define(self.call(fn, node), index)
-        return self._definitions[key][node.outputs.index(value)]
+        x = self._definitions[key][node.outputs.index(value)]
+        storage = fn.types[value].dtype
+        narrows = storage in NARROW and any(fn.types[i].dtype != storage and dtypes.DTYPES[fn.types[i].dtype].kind == "float" for i in node.uses)
+        return ex.Round(x, storage) if narrows and x.dtype == "float32" else x
 
     def place(self, fn: Function, node: Node, i: int, value: str, index: tuple[IntLike, ...]) -> tuple[IntLike, ...] | None:
         """Return where element `index` of input i lands in `value` when the node maps that input one to one."""

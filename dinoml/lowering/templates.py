@@ -28,7 +28,7 @@ class Candidate:
     `conditions` are integer expressions over dims that must all be >= 0 for it to be used; `params` become the constexpr
     members of the template's parameter struct P. `scratch` is C++ for the bytes of all workers over `workers`, `d` (the dims), P and the
     ports' types (`BPort`). `packed` is the C++ type of packed operands over the storage type, `identity` that of an absent map.
-    A candidate with `declined` set is only reported.
+    `stream` makes contiguous stores bypass the caches. A candidate with `declined` set is only reported.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Candidate:
     scratch: str = ""
     packed: str = ""
     identity: str = "NoMap"
+    stream: bool = False
     declined: str = ""
 
 

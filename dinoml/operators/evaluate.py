@@ -75,8 +75,8 @@ def evaluate(
     """Return the outputs by name, floats as float64.
 
     Inputs and constants are first rounded to their storage dtypes. With `round_to_storage` every intermediate result is
-    rounded too, as a run without fusion does. `dims` gives the values of Dims that no input has. `states` holds the states' contents and receives what is written; `values`
-    receives every intermediate value.
+    rounded too, as a run without fusion does. `dims` gives the values of Dims that no input has. `states` holds the states'
+    contents and receives what is written; `values` receives every intermediate value.
     """
     if isinstance(target, Graph):
         target = target.functions[0] if function is None else target.function(function)

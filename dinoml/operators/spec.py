@@ -177,8 +177,9 @@ class _Parser:
         where = f"attrs[{i}] ({d['name']})"
         kind = self.known("type", d.get("type"), ATTR_TYPES, f"{where}.type")
         default = _tuple(d["default"]) if "default" in d else REQUIRED
-        return AttrSpec(d["name"], kind, default, tuple(d.get("choices", ())), d.get("why", ""), tuple(d.get("also", ())), d.get("of", ""), d.get("extra", 0),
-                        d.get("length", 0), d.get("like", ""))  # fmt: skip
+        choices, also = tuple(d.get("choices", ())), tuple(d.get("also", ()))
+        rest = (d.get("of", ""), d.get("extra", 0), d.get("length", 0), d.get("like", ""))
+        return AttrSpec(d["name"], kind, default, choices, d.get("why", ""), also, *rest)
 
     def family(self, d: dict[str, Any]) -> list[Alias]:
         parts: dict[str, dict[str, Any]] = d["parts"]

@@ -1,7 +1,7 @@
 """Applying the graph rewrites that operator folders declare.
 
-`patterns.py` of a folder defines `rewrite(function, builder) -> None`-style functions listed in `PATTERNS`: each takes the
-function and returns a new one, or the same object when nothing matched. A folder's patterns run when its operator occurs.
+`patterns.py` of a folder lists functions in `PATTERNS`: each takes (function, target) and returns a new function, or the same
+object when nothing matched. A folder's patterns run when its operator occurs.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from dinoml.ir.graph import Function, Graph
 from dinoml.operators import registry
 from dinoml.targets import Target
 
-ROUNDS = 8
-
 
 def apply_patterns(graph: Graph, target: Target) -> Graph:
-    """Return the graph after all declared rewrites have been applied until none matches (at most ROUNDS times)."""
+    """Return the graph after all declared rewrites have been applied until none matches; raise RuntimeError when they never end."""
     return graph.map(lambda fn: _function(fn, target))
 
 
 def _function(fn: Function, target: Target) -> Function:
-    for _ in range(ROUNDS):
+    for _ in range(len(fn.nodes) + 1):
         before = fn
         for name in dict.fromkeys(n.op for n in fn.nodes):
             module = registry.get(name).patterns
@@ -27,4 +25,4 @@ def _function(fn: Function, target: Target) -> Function:
                 fn = pattern(fn, target)
         if fn is before:
             return fn
-    return fn
+    raise RuntimeError(f"the patterns of {', '.join(sorted({n.op for n in fn.nodes}))} keep rewriting function {fn.name!r}")

@@ -1,5 +1,25 @@
-"""Choosing kernels by measurement."""
+"""Choosing kernels by measurement: problems, jobs for a child process, timings, plans."""
 
-from dinoml.profile.driver import choose_selector
+from __future__ import annotations
 
-__all__ = ["choose_selector"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "PlanError": "dinoml.profile.plan",
+    "choose_selector": "dinoml.profile.driver",
+    "explain": "dinoml.profile.explain",
+    "profile_artifact": "dinoml.profile.driver",
+}
+__all__ = [*_HOMES]  # noqa: PLE0604 - names are made on first use: the child process imports this package and needs none of them
+
+if TYPE_CHECKING:
+    from dinoml.profile.driver import choose_selector, profile_artifact
+    from dinoml.profile.explain import explain
+    from dinoml.profile.plan import PlanError
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dinoml.profile' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

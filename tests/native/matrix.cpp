@@ -19,15 +19,25 @@ using namespace dml;
 using namespace dml::cpu;
 
 int failures = 0, cases = 0;
-#define CHECK(ok, ...) \
-  do { cases++; if (!(ok)) { if (failures++ < 50) { printf("FAIL "); printf(__VA_ARGS__); printf("\n"); } } } while (0)
+#define CHECK(ok, ...)       \
+  do {                       \
+    cases++;                 \
+    if (!(ok)) {             \
+      if (failures++ < 50) { \
+        printf("FAIL ");     \
+        printf(__VA_ARGS__); \
+        printf("\n");        \
+      }                      \
+    }                        \
+  } while (0)
 
 // ---- a context with real threads, and scratch with a guard behind it
 struct Context {
   dml_ctx ctx{};
   std::vector<char> memory;
   size_t bytes;
-  Context(int workers, i64 each, i64 shared = 0) : memory(size_t(workers * each + shared) + 192, char(0x7f)), bytes(size_t(workers * each + shared)) {
+  Context(int workers, i64 each, i64 shared = 0)
+      : memory(size_t(workers * each + shared) + 192, char(0x7f)), bytes(size_t(workers * each + shared)) {
     ctx.workers = workers;
     const size_t skew = (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
     ctx.scratch = memory.data() + skew;
@@ -54,12 +64,30 @@ std::mt19937 random_bits(7);
 float small_int() { return float(int(random_bits() % 7) - 3); }
 template <class S> S stored_as(float x) { return pack<S>(Vec<float, 1>{x}).v; }
 template <> float stored_as<float>(float x) { return x; }
-template <> bf16 stored_as<bf16>(float x) { uint32_t u; memcpy(&u, &x, 4); return {uint16_t((u + 0x7fff + (u >> 16 & 1)) >> 16)}; }
-template <> f16 stored_as<f16>(float x) { const _Float16 h = _Float16(x); f16 r; memcpy(&r, &h, 2); return r; }
+template <> bf16 stored_as<bf16>(float x) {
+  uint32_t u;
+  memcpy(&u, &x, 4);
+  return {uint16_t((u + 0x7fff + (u >> 16 & 1)) >> 16)};
+}
+template <> f16 stored_as<f16>(float x) {
+  const _Float16 h = _Float16(x);
+  f16 r;
+  memcpy(&r, &h, 2);
+  return r;
+}
 template <class S> double real(S x);
 template <> double real(float x) { return x; }
-template <> double real(bf16 x) { uint32_t u = uint32_t(x.bits) << 16; float f; memcpy(&f, &u, 4); return f; }
-template <> double real(f16 x) { _Float16 h; memcpy(&h, &x, 2); return double(h); }
+template <> double real(bf16 x) {
+  uint32_t u = uint32_t(x.bits) << 16;
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
+template <> double real(f16 x) {
+  _Float16 h;
+  memcpy(&h, &x, 2);
+  return double(h);
+}
 
 enum class Kind { row_major, column_major, spaced };
 // A batch of matrices in a layout, with NaN between and behind what belongs to it.
@@ -88,7 +116,9 @@ template <class S> struct Matrix {
 template <class S> struct Aligned {
   std::vector<S> data;
   S* p;
-  explicit Aligned(size_t n) : data(n + 64 / sizeof(S)) { p = reinterpret_cast<S*>((reinterpret_cast<uintptr_t>(data.data()) + 63) / 64 * 64); }
+  explicit Aligned(size_t n) : data(n + 64 / sizeof(S)) {
+    p = reinterpret_cast<S*>((reinterpret_cast<uintptr_t>(data.data()) + 63) / 64 * 64);
+  }
 };
 // [b0, b1, n / NR, k, NR], or pairs.
 template <int NR, class S> Aligned<S> packed(const Matrix<S>& m, const GemmDims& d, bool pairs) {
@@ -109,7 +139,9 @@ template <int NR, class S> Aligned<S> packed(const Matrix<S>& m, const GemmDims&
 template <class S> struct PlainLoad {
   Strided<S> x;
   template <int N> struct Got { Raw<S, N> x; };
-  template <class L> DML_FN Got<L::width> fetch(L l, i64 i0, i64 i1, i64 i2, i64 i3) const { return {load_strided(l, x.p + i0 * x.s0 + i1 * x.s1 + i2 * x.s2 + i3 * x.s3, x.s3)}; }
+  template <class L> DML_FN Got<L::width> fetch(L l, i64 i0, i64 i1, i64 i2, i64 i3) const {
+    return {load_strided(l, x.p + i0 * x.s0 + i1 * x.s1 + i2 * x.s2 + i3 * x.s3, x.s3)};
+  }
   template <class L> DML_FN Vec<float, L::width> eval(L, const Got<L::width>& g, i64, i64, i64, i64) const { return value(g.x); }
 };
 struct BiasStore {  // y = 2 * v + bias[n] + residual[b0, b1, m, n]; counts how often each element is stored
@@ -142,6 +174,12 @@ void check_gemm(const char* name, int workers, const GemmDims& d, const Matrix<S
   Context context(workers, gemm_scratch<P, B>(d));
   gemm<P>(context.ctx, d, a, b, BiasStore{y.data(), times.data(), bias.data(), residual.data(), d.b1 * d.m * d.n, d.m * d.n, d.n});
   bool right = context.guard_intact();
+  if (!exact && workers > 1) {  // the number of workers changes no bit
+    std::vector<float> alone(y.size(), 777.f), unused(y.size(), 0.f);
+    Context one(1, gemm_scratch<P, B>(d));
+    gemm<P>(one.ctx, d, a, b, BiasStore{alone.data(), unused.data(), bias.data(), residual.data(), d.b1 * d.m * d.n, d.m * d.n, d.n});
+    right = right && !memcmp(alone.data(), y.data(), y.size() * sizeof(float));
+  }
   double worst = 0;
   size_t o = 0;
   for (i64 i = 0; i < d.b0; i++)
@@ -158,8 +196,8 @@ void check_gemm(const char* name, int workers, const GemmDims& d, const Matrix<S
           worst = std::fmax(worst, error);
         }
   for (size_t i = size; i < size + 16; i++) right = right && y[i] == 777.f && times[i] == 0;
-  CHECK(right, "gemm %s form %d MR %d NR %d workers %d b %d %d m %d n %d k %d worst %g%s", name, int(P::form), P::MR, P::NR, workers, int(d.b0), int(d.b1),
-        int(d.m), int(d.n), int(d.k), worst, context.guard_intact() ? "" : " (scratch overrun)");
+  CHECK(right, "gemm %s form %d MR %d NR %d workers %d b %d %d m %d n %d k %d worst %g%s", name, int(P::form), P::MR, P::NR, workers,
+        int(d.b0), int(d.b1), int(d.m), int(d.n), int(d.k), worst, context.guard_intact() ? "" : " (scratch overrun)");
 }
 
 template <class P, class S> void all_operands(const GemmDims& d, int workers, bool integers) {
@@ -189,7 +227,8 @@ template <class P, class S> void all_operands(const GemmDims& d, int workers, bo
 }
 
 template <class P> void all_sizes() {
-  const i64 ms[] = {0, 1, 2, P::MR - 1, P::MR + 1, 2 * P::MR + 5, P::MC + 3}, ns[] = {0, 1, lanes, P::NR + 1, 3 * P::NR - 5, P::NC + 17}, ks[] = {0, 1, 7, 37, P::KC + 1, 2 * P::KC + 18};
+  const i64 ms[] = {0, 1, 2, P::MR - 1, P::MR + 1, 2 * P::MR + 5, P::MC + 3}, ns[] = {0, 1, lanes, P::NR + 1, 3 * P::NR - 5, P::NC + 17},
+            ks[] = {0, 1, 7, 37, P::KC + 1, 2 * P::KC + 18};
   int turn = 0;
   for (i64 m : ms)
     for (i64 n : ns)
@@ -230,7 +269,9 @@ struct AttentionStore {  // y = v + 1, and counts
   float *y, *times;
   i64 s0, s1, s2;
   template <int N> struct Got { Raw<float, N> times; };
-  template <class L> DML_FN Got<L::width> fetch(L l, i64 i0, i64 i1, i64 i2, i64 i3) const { return {load(l, times + i0 * s0 + i1 * s1 + i2 * s2 + i3)}; }
+  template <class L> DML_FN Got<L::width> fetch(L l, i64 i0, i64 i1, i64 i2, i64 i3) const {
+    return {load(l, times + i0 * s0 + i1 * s1 + i2 * s2 + i3)};
+  }
   template <class L> DML_FN void put(L l, const Got<L::width>& g, i64 i0, i64 i1, i64 i2, i64 i3, Vec<float, L::width> v) const {
     const i64 o = i0 * s0 + i1 * s1 + i2 * s2 + i3;
     store(l, y + o, to<float>(v + 1.f));
@@ -251,6 +292,12 @@ template <class P, class S, class M> void check_attention(const char* name, int 
   Context context(workers, scratch.each, scratch.shared);
   attention<P>(context.ctx, d, q.view, k.view, v.view, map, AttentionStore{y.data(), times.data(), d.h * d.q * d.dv, d.q * d.dv, d.dv});
   bool right = context.guard_intact();
+  if (workers > 1) {
+    std::vector<float> alone(y.size(), 777.f), unused(y.size(), 0.f);
+    Context one(1, scratch.each, scratch.shared);
+    attention<P>(one.ctx, d, q.view, k.view, v.view, map, AttentionStore{alone.data(), unused.data(), d.h * d.q * d.dv, d.q * d.dv, d.dv});
+    right = right && !memcmp(alone.data(), y.data(), y.size() * sizeof(float));
+  }
   double worst = 0;
   std::vector<double> p(size_t(d.k));
   for (i64 b = 0, row = 0; b < d.b; b++)
@@ -278,15 +325,17 @@ template <class P, class S, class M> void check_attention(const char* name, int 
           worst = std::fmax(worst, error);
         }
       }
-  CHECK(right, "attention %s BQ %d BK %d causal %d workers %d b %d h %d group %d q %d k %d d %d dv %d offset %d worst %g%s", name, P::BQ, P::BK, P::causal, workers,
-        int(d.b), int(d.h), int(d.group), int(d.q), int(d.k), int(d.d), int(d.dv), int(d.causal_offset), worst, context.guard_intact() ? "" : " (scratch overrun)");
+  CHECK(right, "attention %s BQ %d BK %d causal %d workers %d b %d h %d group %d q %d k %d d %d dv %d offset %d worst %g%s", name, P::BQ,
+        P::BK, P::causal, workers, int(d.b), int(d.h), int(d.group), int(d.q), int(d.k), int(d.d), int(d.dv), int(d.causal_offset), worst,
+        context.guard_intact() ? "" : " (scratch overrun)");
 }
 
 template <bool causal> void attention_sizes() {
   using P = AttentionParams<6, 2 * lanes, 18, 2 * lanes, causal>;
   using Wide = AttentionParams<12, 2 * lanes, 48, 128, causal>;
   const float bias[8] = {0.01f, -0.02f, 0.f, 0.1f, 0.01f, 0.01f, 0.01f, 0.01f};
-  const i64 qs[] = {0, 1, 2, 5, 17, 50}, ks[] = {0, 1, 13, 2 * lanes, 4 * lanes + 7, 300, 2100}, ds[] = {1, 7, 32, 48}, groups[] = {1, 2, 4};
+  const i64 qs[] = {0, 1, 2, 5, 17, 50}, ks[] = {0, 1, 13, 2 * lanes, 4 * lanes + 7, 300, 2100}, ds[] = {1, 7, 32, 48},
+            groups[] = {1, 2, 4};
   int turn = 0;
   for (i64 q : qs)
     for (i64 k : ks)

@@ -59,6 +59,7 @@ template <class T> using plain_t = typename Plain<T>::type;  // a parameter of t
 }  // namespace dml
 
 #if DML_GPU
+// The neutral names of what CUDA and HIP spell differently. Lanes work together in groups of at most 32, also where a wave has 64.
 namespace dml::gpu {
 #if defined(__HIP__)
 using Stream = hipStream_t;
@@ -67,6 +68,24 @@ template <class T> DML_FN T shuffle_xor(T v, int mask, int width) { return __shf
 template <class T> DML_FN T shuffle(T v, int lane, int width) { return __shfl(v, lane, width); }
 template <class T> DML_FN T shuffle_up(T v, int delta, int width) { return __shfl_up(v, delta, width); }
 template <class T> DML_FN T shuffle_down(T v, int delta, int width) { return __shfl_down(v, delta, width); }
+DML_FN float reciprocal(float x) { return __builtin_amdgcn_rcpf(x); }  // error of 1 ulp
+DML_FN float float_from_f16(uint16_t bits) {
+  _Float16 h;
+  __builtin_memcpy(&h, &bits, 2);
+  return float(h);
+}
+DML_FN uint16_t f16_from_float(float x) {
+  const _Float16 h = _Float16(x);
+  uint16_t bits;
+  __builtin_memcpy(&bits, &h, 2);
+  return bits;
+}
+DML_FN uint32_t bf16_from_float(float x) {  // rounds to nearest even
+  uint32_t u;
+  __builtin_memcpy(&u, &x, 4);
+  return x != x ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+}
+DML_FN uint32_t bf16_pair_from_float(float low, float high) { return bf16_from_float(low) | bf16_from_float(high) << 16; }
 #else
 using Stream = cudaStream_t;
 inline int launch_status() { return int(cudaGetLastError()); }
@@ -74,6 +93,28 @@ template <class T> DML_FN T shuffle_xor(T v, int mask, int width) { return __shf
 template <class T> DML_FN T shuffle(T v, int lane, int width) { return __shfl_sync(0xffffffffu, v, lane, width); }
 template <class T> DML_FN T shuffle_up(T v, int delta, int width) { return __shfl_up_sync(0xffffffffu, v, delta, width); }
 template <class T> DML_FN T shuffle_down(T v, int delta, int width) { return __shfl_down_sync(0xffffffffu, v, delta, width); }
+DML_FN float reciprocal(float x) {  // error of 1 ulp
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+DML_FN float float_from_f16(uint16_t bits) {
+  float r;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(bits));
+  return r;
+}
+DML_FN uint16_t f16_from_float(float x) {
+  uint16_t r;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x));
+  return r;
+}
+DML_FN uint32_t bf16_pair_from_float(float low, float high) {  // both rounded to nearest even
+  uint32_t r;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+  return r;
+}
 #endif
+// Statuses of launches that are not made, as both runtimes number an invalid configuration and a misaligned address.
+inline constexpr int launch_too_large = 9, launch_misaligned = 716;
 }  // namespace dml::gpu
 #endif

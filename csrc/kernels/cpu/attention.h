@@ -32,7 +32,9 @@ struct Next {
   template <class Q, class K, class V> DML_FN void fetch(const Q& q, const K& k, const V& v, const AttentionDims& d) {
     for (int turn = 0; turn < 4 && row < end; turn++, row++) {
       if (row < d.q) lines(q.p + b * q.s0 + head * d.group * q.s1 + row * q.s2, d.d * i64(sizeof *q.p));
-      if (row < d.k) lines(k.p + b * k.s0 + head * k.s1 + row * k.s2, d.d * i64(sizeof *k.p)), lines(v.p + b * v.s0 + head * v.s1 + row * v.s2, d.dv * i64(sizeof *v.p));
+      if (row < d.k)
+        lines(k.p + b * k.s0 + head * k.s1 + row * k.s2, d.d * i64(sizeof *k.p)),
+            lines(v.p + b * v.s0 + head * v.s1 + row * v.s2, d.dv * i64(sizeof *v.p));
     }
   }
 };
@@ -49,7 +51,8 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
   Running* running;
   Next next;
 
-  AttentionTask(const AttentionDims& d_, const Q& q_, const K& k_, const V& v_, const M& score_, const Y& y_, const AttentionScratch<P>& sizes_, float* scratch)
+  AttentionTask(const AttentionDims& d_, const Q& q_, const K& k_, const V& v_, const M& score_, const Y& y_,
+                const AttentionScratch<P>& sizes_, float* scratch)
       : d(d_), q(q_), k(k_), v(v_), score(score_), y(y_), sizes(sizes_) {
     queries = scratch, sums = queries + sizes.q, scores = sums + sizes.o;
     keys = scores + sizes.s, values = keys + sizes.kt, running = reinterpret_cast<Running*>(values + sizes.v);
@@ -71,7 +74,8 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
   }
   void block(i64 b, i64 head, i64 first, i64 count, i64 k0, i64 width) {
     const auto transposed = Strided<storage<K>>{k.p, k.s0, k.s1, k.s3, k.s2};
-    for (i64 n = 0; n < width; n += P::NR) pack_panel<P::NR>(transposed, At{b, head, k0 + n, least(P::NR, width - n), 0, d.d}, 0, keys + n * d.d);
+    for (i64 n = 0; n < width; n += P::NR)
+      pack_panel<P::NR>(transposed, At{b, head, k0 + n, least(P::NR, width - n), 0, d.d}, 0, keys + n * d.d);
     for (i64 n = 0; n < d.dv; n += P::NR) pack_panel<P::NR>(v, At{b, head, n, least(P::NR, d.dv - n), k0, width}, 0, values + n * width);
     const i64 tiles = ceil_div(count, P::MR);
     for (i64 t = 0, row = 0; t < tiles; t++) {
@@ -97,7 +101,8 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
     for (i64 n = 0; n < d.dv; n += P::NR) {
       float* c = sums + row * sizes.wide + n;
       if (P::NR > lanes && d.dv - n <= P::NR - lanes)
-        tile_of<P::MR, (P::NR > lanes ? P::NR / lanes - 1 : 1), P::NR>(rows, most_seen, scores, lds, values + n * width, c, sizes.wide, k0 > 0, none);
+        tile_of<P::MR, (P::NR > lanes ? P::NR / lanes - 1 : 1), P::NR>(rows, most_seen, scores, lds, values + n * width, c, sizes.wide,
+                                                                       k0 > 0, none);
       else
         tile_of<P::MR, P::NR / lanes, P::NR>(rows, most_seen, scores, lds, values + n * width, c, sizes.wide, k0 > 0, none);
     }

@@ -21,7 +21,9 @@ struct FewScratch {
 // Sums of the lanes of x[0], x[1], ... side by side: two vectors become one, and so on.
 template <int D> DML_FN void fold(GnuFloats (&x)[lanes]) {
   const auto halves = [] {
-    struct { GnuInts low, high; } h{};
+    struct {
+      GnuInts low, high;
+    } h{};
     for (int l = 0; l < lanes; l++) {
       h.low[l] = l & D ? lanes + l - D : l;
       h.high[l] = l & D ? lanes + l : l + D;
@@ -61,7 +63,8 @@ template <int R, class S> void few_scores(const Strided<S>& k, i64 d, const S* p
   }
 }
 // o[r] += sum over n keys of s[r][j] * V[j], for C vectors of columns.
-template <int R, int C, class L, class S> DML_FN void few_columns(L l, i64 stride, i64 step, const S* p, const float* s, i64 n, float* o, i64 ldo) {
+template <int R, int C, class L, class S>
+DML_FN void few_columns(L l, i64 stride, i64 step, const S* p, const float* s, i64 n, float* o, i64 ldo) {
   Floats acc[R][C];
 #pragma GCC unroll 16
   for (int i = 0; i < R * C; i++) acc[i / C][i % C] = load_floats(o + i / C * ldo + i % C * lanes);
@@ -94,8 +97,8 @@ template <class Y> void few_store(const Y& accessor, const AttentionDims& d, i64
 
 // Keys [from, to) for the R rows of a head: sums into o, maximum and sum of exponentials into running.
 template <int R, class P, class Q, class K, class V, class M>
-void few_keys_of(const AttentionDims& d, const Q& q, const K& k, const V& v, const M& map, i64 b, i64 head, i64 from, i64 to, const FewScratch& sizes, float* scratch,
-                 Running* running, float* o) {
+void few_keys_of(const AttentionDims& d, const Q& q, const K& k, const V& v, const M& map, i64 b, i64 head, i64 from, i64 to,
+                 const FewScratch& sizes, float* scratch, Running* running, float* o) {
   const M score = map;
   float *queries = scratch, *s = queries + few_rows * sizes.ldq;
   pack_queries(q, d, b, head, 0, R, queries, sizes.ldq);
@@ -152,7 +155,8 @@ int few(const dml_ctx& ctx, const AttentionDims& d, const Q& q, const K& k, cons
       few_keys_of<R, P>(d, q, k, v, score, b, head, part * few_part, least(d.k, (part + 1) * few_part), sizes, scratch, running, o);
       for (int r = 0; r < R; r++) {
         const float* sums = o + r * sizes.ldo;
-        if (parts == 1) few_store(y, d, b, head, r, sums, d.k == 0 ? 0.f : 1.f / running[r].sum);
+        if (parts == 1)
+          few_store(y, d, b, head, r, sums, d.k == 0 ? 0.f : 1.f / running[r].sum);
         else {
           float* slot = slots + (t * R + r) * sizes.slot;
           for (i64 i = 0; i < sizes.ldo; i += lanes) store_floats(slot + i, load_floats(sums + i));

@@ -14,7 +14,9 @@ struct AttentionDims {
 struct NoMap {
   template <int N> struct Got {};
   template <class L> DML_FN Got<L::width> fetch(L, i64, i64, i64, i64) const { return {}; }
-  template <class L> DML_FN Vec<float, L::width> eval(L, const Got<L::width>&, i64, i64, i64, i64, Vec<float, L::width> v) const { return v; }
+  template <class L> DML_FN Vec<float, L::width> eval(L, const Got<L::width>&, i64, i64, i64, i64, Vec<float, L::width> v) const {
+    return v;
+  }
 };
 
 constexpr float infinity = __builtin_inff();
@@ -33,7 +35,8 @@ struct RowOf {
 };
 
 // Scaled here, where it costs nothing.
-template <class S> void pack_queries(const Strided<S>& q, const AttentionDims& d, i64 b, i64 head, i64 first, i64 count, float* to_rows, i64 ld) {
+template <class S>
+void pack_queries(const Strided<S>& q, const AttentionDims& d, i64 b, i64 head, i64 first, i64 count, float* to_rows, i64 ld) {
   const Floats scale = splat<lanes>(float(d.scale));
   RowOf row(d, head, first);
   for (i64 r = 0; r < count; r++, row.next()) {
@@ -46,8 +49,10 @@ template <class S> void pack_queries(const Strided<S>& q, const AttentionDims& d
 }
 
 template <int N> DML_FN float highest(Vec<float, N> a) {  // of numbers; what NaN does here does not matter
-  if constexpr (N == 1) return lane<0>(a);
-  else return highest(pick_max(low(a), high(a)));
+  if constexpr (N == 1)
+    return lane<0>(a);
+  else
+    return highest(pick_max(low(a), high(a)));
 }
 // Maps the scores of keys [k0, k0 + n) of one row in place; the highest of them and of `before`. A NaN does not count here: it
 // stays for its exponential. The maxima of several rows come before their exponentials, or each row would wait for its own.

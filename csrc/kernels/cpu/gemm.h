@@ -23,9 +23,12 @@ template <class P, class B> i64 gemm_scratch(const GemmDims& d) {
 
 template <class P, class A, class B, class Y> int gemm(const dml_ctx& ctx, const GemmDims& d, A a, B b, Y y) {
   if (d.b0 <= 0 || d.b1 <= 0 || d.m <= 0 || d.n <= 0) return 0;
-  if constexpr (P::form == GemmForm::tile) return gemm_tile<P>(ctx, d, a, b, y);
-  else if constexpr (P::form == GemmForm::gemv && !in_pairs<B>) return gemv<P>(ctx, d, a, b, y);
-  else return gemm_skinny<P>(ctx, d, a, b, y);
+  if constexpr (P::form == GemmForm::tile)
+    return gemm_tile<P>(ctx, d, a, b, y);
+  else if constexpr (P::form == GemmForm::gemv && !in_pairs<B>)
+    return gemv<P>(ctx, d, a, b, y);
+  else
+    return gemm_skinny<P>(ctx, d, a, b, y);
 }
 
 }  // namespace dml::cpu

@@ -111,9 +111,9 @@ void tile_of(int rows, i64 k, const typename Step<S>::Word* a, i64 lda, const S*
 
 // All rows of a block against one panel, in tiles of nearly equal height; c has rows of NR. `columns` of the panel are wanted (the last panel of a
 // matrix may be mostly padding); done(first row, rows) runs when a tile is in c; the next overwrites it unless keep_all. `follow`: the panel to prefetch, or null.
-template <int MR, int NR, class S, class Done>
-DML_FN void panel_rows(i64 m, i64 k, const typename Step<S>::Word* a, i64 lda, const S* b, i64 columns, float* c, bool keep_all,
-                       bool add, const S* follow, Done&& done) {
+template <int MR, int NR, class S, class Done> DML_FN void panel_rows(i64 m, i64 k, const typename Step<S>::Word* a, i64 lda, const S* b,
+                                                                      i64 columns, float* c, bool keep_all, bool add, const S* follow,
+                                                                      Done&& done) {
   const i64 tiles = (m + MR - 1) / MR;
   const i64 step = follow ? (i64(sizeof(S)) * NR + tiles - 1) / tiles : 0;
   const char* next = follow ? reinterpret_cast<const char*>(follow) : reinterpret_cast<const char*>(b);

@@ -60,8 +60,8 @@ template <class S> void transpose(i64 count, i64 len, const S* src, i64 stride, 
       if (decltype(l)::width == lanes && rest >= lanes && j + lanes <= len)
         transpose_block(Full<lanes>{}, lanes, src + i * stride + j, stride, dst + j * ld + i, ld, lanes);
       else
-        transpose_block(Part<lanes>{int(least(lanes, len - j))}, int(least(lanes, rest)), src + i * stride + j, stride, dst + j * ld + i, ld,
-                        int(least(lanes, len - j)));
+        transpose_block(Part<lanes>{int(least(lanes, len - j))}, int(least(lanes, rest)), src + i * stride + j, stride, dst + j * ld + i,
+                        ld, int(least(lanes, len - j)));
     });
 }
 
@@ -101,7 +101,8 @@ template <class W, class S> void pack_rows(const Strided<S>& a, const At& at, W*
   if constexpr (same<W, float>)
     if (a.s2 == 1) return transpose(at.k, at.count, p, a.s3, dst, ld);
   for (i64 r = 0; r < at.count; r++)
-    for_lanes(at.k, [&](auto l, i64 k) DML_INLINE { put_words(l, dst + r * ld, k, value(load_strided(l, p + r * a.s2 + k * a.s3, a.s3))); });
+    for_lanes(at.k,
+              [&](auto l, i64 k) DML_INLINE { put_words(l, dst + r * ld, k, value(load_strided(l, p + r * a.s2 + k * a.s3, a.s3))); });
 }
 // An accessor at (b0, b1, m, k), a vector along k.
 template <class W, class A> void pack_rows(const A& accessor, const At& at, W* dst, i64 ld) {

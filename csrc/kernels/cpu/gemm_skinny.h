@@ -33,15 +33,18 @@ template <class P, class A, class B, class Y> int gemm_skinny(const dml_ctx& ctx
       const i64 m = block % row_blocks * P::MC;
       At rows{batch / d.b1, batch % d.b1, m, least(P::MC, d.m - m), 0, d.k};
       if (t == begin || t % panels == 0) {
-        if (in_place<Word>(a, rows.count, d.k)) left = in_place_rows<Word>(a, rows);
-        else pack_rows(a, rows, packed, sizes.ld);
+        if (in_place<Word>(a, rows.count, d.k))
+          left = in_place_rows<Word>(a, rows);
+        else
+          pack_rows(a, rows, packed, sizes.ld);
       }
       At at{rows.b0, rows.b1, n, least(P::NR, d.n - n), 0, 0};
       for (i64 k0 = 0; k0 == 0 || k0 < d.k; k0 += P::KC) {
         at.k0 = k0, at.k = least(P::KC, d.k - k0);
         const i64 step = ceil_div(at.k, word_k<Word>);
         const auto run = [&](auto right, auto follow) DML_INLINE {
-          panel_rows<P::MR, P::NR>(rows.count, step, left.p + k0 / word_k<Word>, left.ld, right, at.count, c, true, k0 > 0, follow, [](i64, int) {});
+          panel_rows<P::MR, P::NR>(rows.count, step, left.p + k0 / word_k<Word>, left.ld, right, at.count, c, true, k0 > 0, follow,
+                                   [](i64, int) {});
         };
         if constexpr (Layout<B>::packed) {
           auto right = packed_panel<P::NR>(b, at, words);
@@ -76,7 +79,8 @@ template <int U, int NR, class S> DML_FN void gemv_panels(i64 k, const float* a,
   for (int i = 0; i < U * NV; i++) store_floats(c + i / NV * NR + i % NV * lanes, acc[i / NV][i % NV]);
 }
 // Columns [n, n + count) of a row, count <= U * NR, into c.
-template <int U, int NR, class S> void gemv_columns(const GemmDims& d, const float* a, const PackedB<S, NR>& b, i64 b0, i64 b1, i64 n, i64 count, float* c) {
+template <int U, int NR, class S>
+void gemv_columns(const GemmDims& d, const float* a, const PackedB<S, NR>& b, i64 b0, i64 b1, i64 n, i64 count, float* c) {
   const S* p = b.p + b0 * b.s0 + b1 * b.s1 + n * d.k;
   if (count > (U - 1) * NR) return gemv_panels<U, NR>(d.k, a, p, d.k * NR, c);
   for (i64 j = 0; j < count; j += NR) gemv_panels<1, NR>(d.k, a, p + j * d.k, 0, c + j);
@@ -90,7 +94,8 @@ template <int C, class S> DML_FN void gemv_dots(i64 k, const float* a, const S* 
   for (; i + 2 * lanes <= k; i += 2 * lanes)
 #pragma GCC unroll 16
     for (int j = 0; j < C * 2; j++)
-      acc[j / 2][j % 2] = multiply_add(load_floats(a + i + j % 2 * lanes), Step<S>::panel(b + j / 2 * ld + i + j % 2 * lanes), acc[j / 2][j % 2]);
+      acc[j / 2][j % 2] =
+          multiply_add(load_floats(a + i + j % 2 * lanes), Step<S>::panel(b + j / 2 * ld + i + j % 2 * lanes), acc[j / 2][j % 2]);
   for_lanes(k - i, [&](auto l, i64 at) DML_INLINE {
     const Floats x = value(load(l, a + i + at));
 #pragma GCC unroll 8
@@ -99,7 +104,8 @@ template <int C, class S> DML_FN void gemv_dots(i64 k, const float* a, const S* 
 #pragma GCC unroll 8
   for (int j = 0; j < C; j++) c[j] = hsum(acc[j][0] + acc[j][1]);
 }
-template <int U, int NR, class S> void gemv_columns(const GemmDims& d, const float* a, const Strided<S>& b, i64 b0, i64 b1, i64 n, i64 count, float* c) {
+template <int U, int NR, class S>
+void gemv_columns(const GemmDims& d, const float* a, const Strided<S>& b, i64 b0, i64 b1, i64 n, i64 count, float* c) {
   const S* p = b.p + b0 * b.s0 + b1 * b.s1 + n * b.s3;
   if (b.s2 == 1 && b.s3 != 1) {
     i64 j = 0;
@@ -110,11 +116,13 @@ template <int U, int NR, class S> void gemv_columns(const GemmDims& d, const flo
   for_lanes(count, [&](auto l, i64 j) DML_INLINE {
     Floats acc = splat<lanes>(0.f);
     for (i64 k = 0; k < d.k; k++)
-      acc = multiply_add(splat<lanes>(a[k]), value(b.s3 == 1 ? load(l, p + k * b.s2 + j) : load_strided(l, p + k * b.s2 + j * b.s3, b.s3)), acc);
+      acc = multiply_add(splat<lanes>(a[k]), value(b.s3 == 1 ? load(l, p + k * b.s2 + j) : load_strided(l, p + k * b.s2 + j * b.s3, b.s3)),
+                         acc);
     store_floats(c + j, acc);
   });
 }
-template <int U, int NR, class B> void gemv_columns(const GemmDims& d, const float* a, const B& accessor, i64 b0, i64 b1, i64 n, i64 count, float* c) {
+template <int U, int NR, class B>
+void gemv_columns(const GemmDims& d, const float* a, const B& accessor, i64 b0, i64 b1, i64 n, i64 count, float* c) {
   const B b = accessor;
   for_lanes(count, [&](auto l, i64 j) DML_INLINE {
     Floats acc = splat<lanes>(0.f);
@@ -135,8 +143,10 @@ template <class P, class A, class B, class Y> int gemv(const dml_ctx& ctx, const
       const i64 n = t % groups * U * NR, row = t / groups, m = row % d.m, b0 = row / d.m / d.b1, b1 = row / d.m % d.b1;
       const At at{b0, b1, m, 1, 0, d.k};
       if (t == begin || t % groups == 0) {
-        if (in_place<float>(a, 1, d.k)) x = in_place_rows<float>(a, at).p;
-        else pack_rows(a, at, packed, 0);
+        if (in_place<float>(a, 1, d.k))
+          x = in_place_rows<float>(a, at).p;
+        else
+          pack_rows(a, at, packed, 0);
       }
       alignas(64) float c[U * NR];
       const i64 count = least(U * NR, d.n - n);

@@ -24,7 +24,8 @@ template <int NR, class Y> void emit(const Y& accessor, const float* c, i64 rows
       for (int i = 0; i < U * NV; i++) got[i / NV][i % NV] = y.fetch(Full<lanes>{}, b0, b1, m + r + i / NV, n + i % NV * lanes);
 #pragma GCC unroll 16
       for (int i = 0; i < U * NV; i++)
-        y.put(Full<lanes>{}, got[i / NV][i % NV], b0, b1, m + r + i / NV, n + i % NV * lanes, load_floats(c + (r + i / NV) * NR + i % NV * lanes));
+        y.put(Full<lanes>{}, got[i / NV][i % NV], b0, b1, m + r + i / NV, n + i % NV * lanes,
+              load_floats(c + (r + i / NV) * NR + i % NV * lanes));
     }
   for (; r < rows; r++)
     for_lanes(columns, [&](auto l, i64 j) DML_INLINE {
@@ -59,7 +60,8 @@ template <class P> Split cut_for(const GemmDims& d, i64 workers) {
   for (i64 rows = least_rows; rows * P::MR < 2 * d.m && rows <= 8 * least_rows; rows *= 2)
     for (i64 rounds = 1; rounds <= 8; rounds++) {
       const Split s = cut<P>(d, rows, most(least_panels, least(panels, rounds * workers / (batch * rows))));
-      const double mean = task(double(d.m) / double(s.row_blocks), double(panels) / double(s.panel_blocks)), largest = task(double(s.rows), double(s.panels));
+      const double mean = task(double(d.m) / double(s.row_blocks), double(panels) / double(s.panel_blocks)),
+                   largest = task(double(s.rows), double(s.panels));
       const double cost = double(ceil_div(s.tasks(d), workers) - 1) * mean + largest;
       if (best_cost == 0 || cost < best_cost * 0.99) best_cost = cost, best = s;
     }
@@ -105,8 +107,10 @@ template <class P, class A, class B, class Y> struct TileTask {
   void slice(const At& rows, i64 block, i64 first, i64 end) {
     Word* packed = reinterpret_cast<Word*>(scratch);
     Rows<Word> left{packed, sizes.ld};
-    if (in_place<Word>(a, rows.count, d.k)) left = in_place_rows<Word>(a, rows);
-    else if (block != packed_block || d.k > P::KC) pack_rows(a, rows, packed, sizes.ld), packed_block = block;
+    if (in_place<Word>(a, rows.count, d.k))
+      left = in_place_rows<Word>(a, rows);
+    else if (block != packed_block || d.k > P::KC)
+      pack_rows(a, rows, packed, sizes.ld), packed_block = block;
     float* partial = reinterpret_cast<float*>(scratch + sizes.a + sizes.b);
     for (i64 n = first; n < end; n += P::NR) {
       const i64 columns = least(P::NR, end - n);

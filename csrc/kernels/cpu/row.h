@@ -61,6 +61,6 @@ template <int R, class Fn> DML_FN void each_rows(i64 begin, i64 end, i64 n1, i64
     if (++i1 == n1) i1 = 0, i0++;
   }
 }
-inline constexpr int rows_together = 4;
+inline constexpr int rows_together = 2;
 
 }  // namespace dml::cpu

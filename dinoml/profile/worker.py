@@ -1,0 +1,165 @@
+"""Measuring from outside: a child process per worker, watched, restarted when a candidate brings it down."""
+
+from __future__ import annotations
+
+import atexit
+import mmap
+import os
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dinoml.profile.child import PAGE, WROTE_OUTSIDE
+from dinoml.profile.job import Job, PointJob, PointResult
+
+
+class Serial(Executor):
+    """The default executor: runs a job when it is submitted, so that nothing else of ours runs beside it."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Fallen(Exception):
+    """The child ended or hung while it worked on a candidate (its number, -1: none)."""
+
+    def __init__(self, candidate: int, reason: str) -> None:
+        super().__init__(reason)
+        self.candidate, self.reason = candidate, reason
+
+
+class Child:
+    """A running child process."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="dinoml-profile-")
+        path = Path(self._folder.name) / "progress"
+        path.write_bytes(bytes(PAGE.size))
+        with path.open("r+b") as file:
+            self._page = mmap.mmap(file.fileno(), PAGE.size)
+        command = [sys.executable, "-m", "dinoml.profile.child", str(path)]
+        root = str(Path(__file__).resolve().parents[2])
+        paths = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": paths}
+        )
+        self.owner = os.getpid()
+
+    def send(self, job: Job) -> None:
+        """Hand over a job; raise Fallen when the child is gone."""
+        assert self._process.stdin is not None
+        try:
+            pickle.dump(job, self._process.stdin)
+            self._process.stdin.flush()
+        except OSError:
+            raise Fallen(-1, self._how_it_ended()) from None
+
+    def receive(self, timeout_s: float) -> PointResult:
+        """Return the next result; raise Fallen when the child ends, or shows no progress for `timeout_s`."""
+        assert self._process.stdout is not None
+        beat, since = -1, time.monotonic()
+        while not select.select([self._process.stdout], [], [], 0.25)[0]:
+            seen, _, candidate = PAGE.unpack_from(self._page, 0)
+            if seen != beat:
+                beat, since = seen, time.monotonic()
+            elif time.monotonic() - since > timeout_s:
+                self.close()
+                raise Fallen(candidate, f"did not return within {timeout_s:g} s")
+        try:
+            return pickle.load(self._process.stdout)  # type: ignore[no-any-return]
+        except (EOFError, pickle.UnpicklingError):
+            reason = self._how_it_ended()
+            raise Fallen(PAGE.unpack_from(self._page, 0)[2], reason) from None
+
+    def _how_it_ended(self) -> str:
+        status = self._process.wait()
+        self.close()
+        if status == WROTE_OUTSIDE:
+            return "wrote outside its operands or its scratch"
+        if status < 0:
+            return f"crashed with {signal.Signals(-status).name}"
+        return f"ended the measuring process with status {status}"
+
+    def close(self) -> None:
+        """End the process and remove its folder."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream:
+                try:
+                    stream.close()
+                except OSError:
+                    pass
+        self._folder.cleanup()
+
+
+_own = threading.local()
+
+
+def _child() -> Child:
+    """Return the child of this thread, started at first use."""
+    child: Child | None = getattr(_own, "child", None)
+    if child is None or child.owner != os.getpid():
+        child = _own.child = Child()
+        atexit.register(child.close)
+    return child
+
+
+def stop() -> None:
+    """End the child of this thread, if there is one."""
+    child: Child | None = getattr(_own, "child", None)
+    if child is not None:
+        child.close()
+        atexit.unregister(child.close)
+        _own.child = None
+
+
+def measure(job: Job) -> list[PointResult]:
+    """Return one result per point of a job. A candidate that crashes, hangs or writes outside its operands is refused everywhere."""
+    out: dict[str, str] = {}  # candidates that brought the child down, and how
+    done: list[PointResult] = []
+    stuck = 0  # times that the child fell without a candidate to blame
+    while len(done) < len(job.points):
+        try:
+            _continue(job, out, done)
+        except Fallen as fallen:
+            stop()
+            left = [c for c in job.points[len(done)].candidates if c.name not in out]
+            if 0 <= fallen.candidate < len(left):
+                out[left[fallen.candidate].name] = fallen.reason
+            elif stuck:
+                done.append(_gave_up(job.points[len(done)], fallen.reason))
+                stuck = 0
+            else:
+                stuck += 1
+    return done
+
+
+def _continue(job: Job, out: dict[str, str], done: list[PointResult]) -> None:
+    """Measure the points that remain and append their results."""
+    rest = job.points[len(done) :]
+    child = _child()
+    child.send(replace(job, points=tuple(replace(p, candidates=tuple(c for c in p.candidates if c.name not in out)) for p in rest)))
+    for point in rest:
+        result = child.receive(job.settings.timeout_s)
+        lost = tuple((c.name, out[c.name]) for c in point.candidates if c.name in out)
+        done.append(replace(result, refused=result.refused + lost))
+
+
+def _gave_up(point: PointJob, reason: str) -> PointResult:
+    return PointResult(point.index, refused=tuple((c.name, f"not measured: the measuring process {reason}") for c in point.candidates))
