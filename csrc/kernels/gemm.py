@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dinoml.codegen.gpu_source import operand_access, vector_width
 from dinoml.lowering.kernels import PackedOperand
 from dinoml.lowering.templates import Candidate, Problem
 
@@ -34,6 +35,8 @@ _TILES = {64: (14, 32), 32: (6, 16), 16: (4, 8)}
 
 def candidates(problem: Problem) -> list[Candidate]:
     """Tiles for many rows, streaming forms for few."""
+    if problem.target.name != "cpu":
+        return gpu_candidates(problem)
     rows, columns = _TILES[problem.target.vector_bytes]
     m = problem.dims[2]
     packed = isinstance(problem.port("b"), PackedOperand)
@@ -44,3 +47,22 @@ def candidates(problem: Problem) -> list[Candidate]:
         return Candidate(form, "kernels/cpu/gemm.h", "dml::cpu::gemm", (("form", f"GemmForm::{form}"), *extra), conditions, "workers * gemm_scratch<P, BPort>(d)", kind)
 
     return [one("gemv", (1 - m,), common), one("skinny", (16 - m,), common), one("tile", (), common)]
+
+
+GPU_PANEL = 8  # columns of a packed panel: operators/matmul/gemm/lower.py for targets with 16-byte accesses
+
+
+def gpu_candidates(problem: Problem) -> list[Candidate]:
+    """Square tiles: small ones where the product is narrow."""
+    *_, m, n, _ = problem.dims
+    a_width, a_inner = operand_access(problem.port("a"))
+    b_width, b_inner = operand_access(problem.port("b"), GPU_PANEL)
+    y_width = min(4, vector_width((problem.port("y"),)))
+    common = (("a_width", a_width), ("a_inner", a_inner), ("b_width", b_width), ("b_inner", b_inner), ("y_width", y_width))
+    kind = f"PackedB<{{}}, {GPU_PANEL}>" if isinstance(problem.port("b"), PackedOperand) else ""
+
+    def one(side: int, each: int, conditions: tuple) -> Candidate:
+        tile = (("BM", side), ("BN", side), ("BK", 16), ("TM", each), ("TN", each), ("threads", (side // each) ** 2))
+        return Candidate(f"tile{side}", "kernels/gpu/gemm.h", "dml::gpu::gemm", (*tile, *common), conditions, packed=kind)
+
+    return [one(64, 4, (64 - m,)), one(64, 4, (64 - n,)), one(128, 8, ()), one(64, 4, ())]

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kSpinNs = 100000;
 constexpr int64_t kMoveEveryNs = 1000000;
-constexpr int kChunksPerWorker = 4;  // dynamic shares even out workers that start late
+constexpr int kChunksPerWorker = 4;  // what others can take from a worker that starts late
 
 // The worker number of the body that this thread is in, or -1: a loop inside a loop runs inline with the same number.
 thread_local int current_worker = -1;
@@ -43,7 +43,10 @@ void futex_wake(std::atomic<uint32_t>& word, int count) { syscall(SYS_futex, &wo
 
 }  // namespace
 
-ThreadPool::ThreadPool(int workers) : workers_(std::max(1, workers)), spin_ns_(workers_ <= logical_cpus() ? kSpinNs : 0) {}
+ThreadPool::ThreadPool(int workers)
+    : workers_(std::max(1, workers)),
+      spin_ns_(workers_ <= logical_cpus() ? kSpinNs : 0),
+      shares_(new Share[static_cast<size_t>(workers_)]) {}
 
 ThreadPool::~ThreadPool() {
   if (pid_ == getpid()) stop_threads();
@@ -143,12 +146,17 @@ void ThreadPool::sleep_until_published(uint64_t seen) {
 }
 
 void ThreadPool::chunks(int worker) {
-  const int64_t n = n_, chunk = chunk_;
-  const Body body = body_;
-  void* const arg = arg_;
   current_worker = worker;
-  for (int64_t begin; (begin = next_.fetch_add(chunk, std::memory_order_relaxed)) < n;)
-    body(arg, begin, std::min(n, begin + chunk), worker);
+  for (int i = 0; i < workers_; ++i) {
+    const int owner = worker + i < workers_ ? worker + i : worker + i - workers_;
+    std::atomic<int64_t>& next = shares_[static_cast<size_t>(owner)].next;
+    const int64_t end = part_begin(owner + 1);
+    while (next.load(std::memory_order_relaxed) < end) {
+      const int64_t begin = next.fetch_add(1, std::memory_order_relaxed);
+      if (begin >= end) break;
+      body_(arg_, begin * chunk_, std::min(n_, (begin + 1) * chunk_), worker);
+    }
+  }
   current_worker = -1;
 }
 
@@ -164,14 +172,15 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* arg) {
   arg_ = arg;
   n_ = n;
   chunk_ = (share + grain - 1) / grain * grain;
+  chunk_count_ = (n + chunk_ - 1) / chunk_;
   caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
-  next_.store(0, std::memory_order_relaxed);
+  for (int worker = 0; worker < workers_; ++worker)
+    shares_[static_cast<size_t>(worker)].next.store(part_begin(worker), std::memory_order_relaxed);
   const uint64_t number = gate_.load(std::memory_order_relaxed) / kNumber + 1;
   gate_.store(number * kNumber | kOpen);
   if (sleepers_.load() > 0) {
     wake_.fetch_add(1);
-    const int64_t helpful = (n - 1) / chunk_;
-    futex_wake(wake_, static_cast<int>(std::min<int64_t>(helpful, INT_MAX)));
+    futex_wake(wake_, static_cast<int>(std::min<int64_t>(chunk_count_ - 1, INT_MAX)));
   }
   chunks(0);
   gate_.fetch_and(~kOpen, std::memory_order_acquire);

@@ -1,6 +1,7 @@
 // The threads of one session. A parallel loop is published through one atomic word, the gate; workers that are awake join it,
 // and the caller works too. The caller waits only for workers that have joined, so that one that sleeps or lost its CPU
-// costs nothing. Workers spin for a while before they sleep: kernels of one run follow each other within microseconds.
+// costs nothing. Each worker begins with its own part of the range, the same part in loops of equal length, so that what one
+// kernel wrote is in the cache of the core that reads it in the next. Workers spin for a while before they sleep: kernels of one run follow each other within microseconds.
 #pragma once
 #include <pthread.h>
 #include <sched.h>
@@ -8,6 +9,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <memory>
 #include <vector>
 
 #include "dinoml/kernel.h"
@@ -37,6 +39,11 @@ class ThreadPool {
   // gate_: how many workers are inside (low 16 bits), whether the loop may be joined (bit 16), the loop's number (the rest).
   static constexpr uint64_t kActive = 0xFFFF, kOpen = 0x10000, kNumber = 0x20000;
 
+  // The next chunk of a worker's own part of the loop. Whoever is done with his part takes from the others'.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next{0};
+  };
+
   struct Start {
     ThreadPool* pool;
     int worker;
@@ -46,6 +53,7 @@ class ThreadPool {
   void work(int worker);
   uint64_t wait_for_loop(uint64_t seen, int64_t& moved_ns);
   void sleep_until_published(uint64_t seen);
+  int64_t part_begin(int worker) const { return chunk_count_ * worker / workers_; }
   void chunks(int worker);
   void leave_callers_cpu(int64_t& last_ns) const;
   void start_threads();
@@ -60,9 +68,9 @@ class ThreadPool {
 
   Body body_ = nullptr;
   void* arg_ = nullptr;
-  int64_t n_ = 0, chunk_ = 1;
+  int64_t n_ = 0, chunk_ = 1, chunk_count_ = 0;
   std::atomic<int> caller_cpu_{-1};
-  alignas(64) std::atomic<int64_t> next_{0};
+  std::unique_ptr<Share[]> shares_;
   alignas(64) std::atomic<uint64_t> gate_{0};
   alignas(64) std::atomic<uint32_t> wake_{0};
   std::atomic<int32_t> sleepers_{0};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -64,10 +65,15 @@ def _check(command: tuple[str, ...]) -> Toolchain:
         raise ToolchainError(f"{shlex.join(command)} ({number}) does not compile C++17: {reason}")
     kind = "clang" if "clang" in banner else "gcc"
     first = banner.splitlines()[0].strip() if banner else number
-    stat = Path(os.path.realpath(command[0])).stat()
     wrapped = [] if len(command) == 1 else [shlex.join(command[1:])]
-    identity = "; ".join([first, machine, f"{stat.st_size} bytes", *wrapped])
+    identity = "; ".join([first, machine, _fingerprint(Path(os.path.realpath(command[0]))), *wrapped])
     return Toolchain(command, kind, tuple(int(p) for p in number.split(".") if p.isdigit()), identity)
+
+
+def _fingerprint(program: Path) -> str:
+    """What tells a program from another of the same version: its size, and the content where it is a script around a compiler."""
+    size = program.stat().st_size
+    return f"{size} bytes" if size > 1 << 16 else f"sha256 {hashlib.sha256(program.read_bytes()).hexdigest()[:16]}"
 
 
 def _run(command: list[str]) -> str:

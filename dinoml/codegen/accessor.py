@@ -234,7 +234,7 @@ class Body:
         elif k == 1:
             self.lines.append(f"{self.store}(l, {p} + {self.render(w.offset)}, {raw});")
         else:
-            self.lines.append(f"store_strided(l, {p} + {self.render(w.offset)}, {raw}, {self.render(k)});")
+            self.lines.append(f"store_strided(l, {p} + {self.render(w.offset)}, {self.render(k)}, {raw});")
 
 
 def _uses(lines: Sequence[str]) -> str:

@@ -48,6 +48,20 @@ def vector_width(ports: tuple[Port, ...]) -> int:
     return width
 
 
+def operand_access(port: Port, panel: int = 0) -> tuple[int, bool]:
+    """Return (elements of one access, whether it runs along the last coordinate) for an operand that a tile reads."""
+    if isinstance(port, PackedOperand):
+        return math.gcd(panel, ACCESS // dtypes.nbytes(port.storage)), True
+    if not isinstance(port, StridedOperand):
+        return vector_width((port,)), True
+    whole = ACCESS // dtypes.nbytes(port.storage)
+    for at, along in ((3, True), (2, False)):
+        if port.strides[at] == 1:
+            others = [port.base, *(s for i, s in enumerate(port.strides) if i != at)]
+            return math.gcd(whole, *(intexpr.divisor(s) for s in others)), along
+    return 1, True
+
+
 def threads_along(n: IntLike, width: int, most: int) -> int:
     """Return how many threads share a row of n elements: the power of two that covers it, at least a group of 32 where n is open."""
     need = intexpr.bounds(n)[1] if not isinstance(n, int) else n

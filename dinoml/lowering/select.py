@@ -100,20 +100,20 @@ def applicable(kernel: Kernel, target: Target, listed: Iterable[Candidate]) -> t
         if c.declined or not failing:
             (declined if c.declined else usable).append(c)
         else:
-            declined.append(replace(c, declined=_why(kernel, target, i, failing[0])))
+            declined.append(replace(c, declined=_why(kernel, target, i, c.name, failing[0])))
     return usable, declined
 
 
-def _why(kernel: Kernel, target: Target, candidate: int, condition: int) -> str:
+def _why(kernel: Kernel, target: Target, position: int, name: str, condition: int) -> str:
     """Return in words why a condition never holds: the condition of the same candidate over the template's own dims, and their values."""
     module = template(kernel.template)
     names = getattr(module, "DIM_NAMES", tuple(f"dim{i}" for i in range(len(kernel.dims))))
     symbols = tuple(Symbol(n) for n in names)
     try:
-        listed = module.candidates(Problem(replace(kernel, dims=symbols), target, dict(kernel.params)))
-        x = listed[candidate].conditions[condition]
+        same = module.candidates(Problem(replace(kernel, dims=symbols), target, dict(kernel.params)))[position]
+        x = same.conditions[condition] if same.name == name else 0
     except Exception:  # candidates may insist on numbers
-        return "its conditions on the extents never hold here"
+        x = 0
     values = dict(zip(names, kernel.dims))
     here = ", ".join(f"{n} is {values[n]}" for n in names if n in {s.name for s in intexpr.symbols(x)})
     return f"needs {in_words(x)}; {here}" if here else "its conditions on the extents never hold here"

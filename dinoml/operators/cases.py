@@ -79,7 +79,8 @@ class Case:
         if spec.values.startswith("index:"):
             return rng.integers(0, max(self._extent(spec.values, shapes), 1), shape).astype(t.dtype)
         if kind == "bool":
-            return np.asarray(rng.random(shape) < 0.5)
+            share = {"mostly true": 0.97, "mostly false": 0.03}.get(spec.values, 0.5)
+            return np.asarray(rng.random(shape) < share)
         if spec.values == "coarse":
             return rng.integers(-3, 4, shape).astype(dtypes.numpy_dtype(t.dtype)) if not self.special else self._special(rng, shape, t)
         low, high = self.ranges.get(name) or spec.range or ((-3, 3) if kind == "float" else (-50, 50))

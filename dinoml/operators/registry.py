@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from dinoml import paths
-from dinoml.operators import index as indexes
+from dinoml.operators import catalog
 from dinoml.operators import spec as specs
 from dinoml.operators.operator import Operator
 
 
 @cache
-def index() -> indexes.Index:
+def index() -> catalog.Index:
     """Return the index of the installed operators."""
-    return indexes.build(paths.operators_root())
+    return catalog.build(paths.operators_root())
 
 
 @cache

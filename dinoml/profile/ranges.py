@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dinoml.profile.job import Timing
 
@@ -117,6 +117,6 @@ def _merge(values: Sequence[int], chosen: Sequence[str], over: tuple[int, ...], 
         last = i + 1 == len(chosen)
         border = values[i] * REACH if last else max(values[i], math.isqrt(values[i] * values[i + 1]))
         out.append(Range(c, over, None if last and border >= high else border))
-    if over and values[0] > low * REACH and low > 0 or over and low == 0 and values[0] > REACH:
-        out[0] = Range(out[0].candidate, over, out[0].upto, values[0] // REACH)
+    if over and values[0] > max(low, 1) * REACH:
+        out = [replace(r, least=values[0] // REACH) for r in out]
     return out

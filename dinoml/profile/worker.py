@@ -54,9 +54,9 @@ class Child:
         command = [sys.executable, "-m", "dinoml.profile.child", str(path)]
         root = str(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": paths}
-        )
+        self._log = Path(self._folder.name) / "log"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={**os.environ, "PYTHONPATH": paths})
         self.owner = os.getpid()
 
     def send(self, job: Job) -> None:
@@ -87,12 +87,13 @@ class Child:
 
     def _how_it_ended(self) -> str:
         status = self._process.wait()
+        said = self._log.read_text(errors="replace").splitlines() if self._log.is_file() else []
         self.close()
         if status == WROTE_OUTSIDE:
             return "wrote outside its operands or its scratch"
         if status < 0:
             return f"crashed with {signal.Signals(-status).name}"
-        return f"ended the measuring process with status {status}"
+        return f"ended its process with status {status}" + (f": {said[-1]}" if said else "")
 
     def close(self) -> None:
         """End the process and remove its folder."""
@@ -162,4 +163,4 @@ def _continue(job: Job, out: dict[str, str], done: list[PointResult]) -> None:
 
 
 def _gave_up(point: PointJob, reason: str) -> PointResult:
-    return PointResult(point.index, refused=tuple((c.name, f"not measured: the measuring process {reason}") for c in point.candidates))
+    return PointResult(point.index, refused=tuple((c.name, f"not measured: {reason}") for c in point.candidates))

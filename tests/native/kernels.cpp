@@ -212,7 +212,7 @@ template <int W, cpu::Form F, bool Log> void check_softmax(Extents e, int specia
   const std::string what = std::string(Log ? "log_" : "") + "softmax " + (rows ? "rows " : "columns ") + text(e) + " lanes " + std::to_string(W) + (special ? " special" : "");
   auto x = data<float>(e, 1);
   for (auto& v : x) v = special == 2 ? -INFINITY : special == 1 && next() % 97 == 0 ? NAN : special == 1 && next() % 5 == 0 ? -INFINITY : special == 3 ? v * 40 : v;
-  const size_t scratch = rows ? 4 * cpu::round_up(e.n3, 64) : cpu::round_up(4 * e.n2 * cpu::softmax_block(e.n2), 64);
+  const size_t scratch = rows ? 4 * cpu::round_up(e.n3, 64) : cpu::round_up(4 * e.n2 * cpu::column_block(e.n2), 64);
   auto y = run<float, float>(what, e, x, 1, e.size(), scratch, [&](const dml_ctx& ctx, auto load, float* p) {
     return cpu::softmax<SoftmaxP<W, F, Log>>(ctx, cpu::SoftmaxDims{e.n0, e.n1, e.n2, e.n3}, load, Store<float>{p, e});
   });
@@ -230,7 +230,7 @@ template <int W, cpu::Form F, cpu::Norm K> void check_norm(Extents e, double off
   const std::string what = std::string("norm ") + std::to_string(int(K)) + (rows ? " rows " : " columns ") + text(e) + " lanes " + std::to_string(W) + " offset " + std::to_string(offset);
   auto x = data<float>(e, 1);
   for (auto& v : x) v += float(offset);
-  const size_t scratch = rows ? 4 * cpu::round_up(e.n3, 64) : cpu::round_up(4 * e.n2 * cpu::norm_block(e.n2), 64);
+  const size_t scratch = rows ? 4 * cpu::round_up(e.n3, 64) : cpu::round_up(4 * e.n2 * cpu::column_block(e.n2), 64);
   auto y = run<float, float>(what, e, x, 1, e.size(), scratch, [&](const dml_ctx& ctx, auto load, float* p) {
     return cpu::norm<NormP<W, F, K>>(ctx, cpu::NormDims{e.n0, e.n1, e.n2, e.n3, eps}, load, Store<float>{p, e});
   });

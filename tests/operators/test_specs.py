@@ -10,8 +10,7 @@ import yaml
 
 import dinoml
 from dinoml import operators, ops, paths
-from dinoml.operators import index as indexes
-from dinoml.operators import registry, spec, stubs
+from dinoml.operators import catalog, registry, spec, stubs
 
 GOOD = """
 name: f
@@ -66,14 +65,14 @@ def test_index_is_cached_and_follows_changes(tmp_path: Path, monkeypatch: pytest
     folder.mkdir(parents=True)
     (folder / "spec.yaml").write_text(GOOD)
     root = tmp_path / "operators"
-    assert indexes.build(root).entries["f"].summary == "text"
+    assert catalog.build(root).entries["f"].summary == "text"
     loads: list[Path] = []
     original = spec.load
     monkeypatch.setattr(spec, "load", lambda p: loads.append(p) or original(p))
-    indexes.build(root)
+    catalog.build(root)
     assert loads == []
     (folder / "spec.yaml").write_text(GOOD.replace("summary: text", "summary: other words"))
-    assert indexes.build(root).entries["f"].summary == "other words"
+    assert catalog.build(root).entries["f"].summary == "other words"
     assert len(loads) == 1
 
 
@@ -81,7 +80,7 @@ def test_index_works_without_a_writable_cache(tmp_path: Path, monkeypatch: pytes
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("DINOML_CACHE_DIR", str(blocked / "below"))
-    assert "add" in indexes.build(paths.operators_root()).entries
+    assert "add" in catalog.build(paths.operators_root()).entries
 
 
 def test_a_name_taken_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +90,7 @@ def test_a_name_taken_twice_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         folder.mkdir(parents=True)
         (folder / "spec.yaml").write_text(GOOD.replace("name: f", f"name: {name}") + "\naliases: {h: {}}\n")
     with pytest.raises(spec.SpecError, match="'h' is taken by f and by g"):
-        indexes.build(tmp_path / "operators")
+        catalog.build(tmp_path / "operators")
 
 
 def test_import_is_fast_and_reads_no_spec() -> None:
@@ -111,11 +110,20 @@ def test_stub_is_up_to_date() -> None:
 def test_well_known_names() -> None:
     names = set(registry.index().public)
     gemm = [n for n in names if n.startswith(("gemm_rcr", "gemm_rrr"))]
-    assert len(gemm) == 39
-    assert "gemm_rrr_bias_quick_gelu" in gemm or len([n for n in gemm if n.startswith("gemm_rrr")]) == 19
+    assert len(gemm) == 40
     assert len([n for n in names if n.startswith("bmm_") and len(n.split("_")[1]) == 3 and n.split("_")[1] not in ("xxx",)]) == 16
-    assert len([n for n in names if n.startswith("dual_gemm_rcr")]) == 18
-    for name in ("conv2d_bias_relu", "bmm_xxx_add", "permute021", "gelu_new", "t5_layer_norm", "maximum", "swish", "runtime_index_select", "qkv_split"):
+    assert len([n for n in names if n.startswith("dual_gemm_rcr")]) == 20
+    for name in (
+        "conv2d_bias_relu",
+        "bmm_xxx_add",
+        "permute021",
+        "gelu_new",
+        "t5_layer_norm",
+        "maximum",
+        "swish",
+        "runtime_index_select",
+        "qkv_split",
+    ):
         assert name in names
 
 

@@ -64,15 +64,30 @@ def test_parallel_loops_cover_everything_once(module: runtime.Module, threads: i
         assert (session.run_numpy({}, function="loops")["visits"] == 4).all()
 
 
+def _start_waiting(session: runtime.Session, ms: int) -> threading.Thread:
+    """Return a thread that runs the session for some time, once that run has begun."""
+
+    def wait() -> None:
+        while True:
+            try:
+                session.run_numpy({"ms": np.array([ms])}, function="wait")
+            except errors.BusyError:  # the look below was in the way
+                continue
+            return
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    with pytest.raises(errors.BusyError):
+        while thread.is_alive():  # the GIL is free during the run, so this gets in
+            assert session.info
+    return thread
+
+
 def test_busy(module: runtime.Module, session: runtime.Session, x: np.ndarray) -> None:
-    started = threading.Event()
-    waiter = threading.Thread(target=lambda: (started.set(), session.run_numpy({"ms": np.array([300])}, function="wait")))
-    waiter.start()
-    started.wait()
+    waiter = _start_waiting(session, 500)
     with pytest.raises(errors.BusyError, match="one session per thread"):
-        while waiter.is_alive():  # the GIL is free during the run, so this gets in
-            session.run_numpy({"x": x})
-    for call in (session.close, module.close, session.trim):
+        session.run_numpy({"x": x})
+    for call in (session.close, module.close, session.trim, lambda: session.set_trace(None), session.reset_states):
         with pytest.raises(errors.BusyError):
             call()
     waiter.join()
@@ -158,15 +173,7 @@ def test_fork(module: runtime.Module, session: runtime.Session) -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_fork_during_a_run(module: runtime.Module, session: runtime.Session) -> None:
     """The child may use a session that the parent was running at the time, and change constants."""
-    started = threading.Event()
-    waiter = threading.Thread(target=lambda: (started.set(), session.run_numpy({"ms": np.array([500])}, function="wait")))
-    waiter.start()
-    started.wait()
-    while True:
-        try:
-            assert session.info  # raises while the run is in progress
-        except errors.BusyError:
-            break
+    waiter = _start_waiting(session, 500)
 
     def child() -> None:
         assert (session.run_numpy({}, function="loops")["visits"] == 4).all()

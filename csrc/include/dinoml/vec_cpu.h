@@ -235,6 +235,10 @@ DML_COMPARE(!=, _CMP_NEQ_UQ, _MM_CMPINT_NE)
 #undef DML_COMPARED
 template <int N> DML_FN Vec<bool, N> operator!=(Vec<bool, N> a, Vec<bool, N> b) { return a ^ b; }
 template <int N> DML_FN Vec<bool, N> operator==(Vec<bool, N> a, Vec<bool, N> b) { return ~(a ^ b); }
+template <int N> DML_FN Vec<bool, N> operator<(Vec<bool, N> a, Vec<bool, N> b) { return ~a & b; }
+template <int N> DML_FN Vec<bool, N> operator<=(Vec<bool, N> a, Vec<bool, N> b) { return ~a | b; }
+template <int N> DML_FN Vec<bool, N> operator>(Vec<bool, N> a, Vec<bool, N> b) { return b < a; }
+template <int N> DML_FN Vec<bool, N> operator>=(Vec<bool, N> a, Vec<bool, N> b) { return b <= a; }
 
 // ------------------------------------------------------------------------------------------------ choice
 template <int N> DML_FN Vec<bool, N> select(Vec<bool, N> m, Vec<bool, N> a, Vec<bool, N> b) { return (m & a) | (~m & b); }

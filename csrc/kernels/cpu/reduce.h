@@ -85,24 +85,15 @@ DML_FN void reduce_columns_block(const Load& x, i64 i0, i64 i1, i64 lo, i64 hi, 
   for (i64 top = lo; top < hi; top += 4 * segment) {
     const i64 end = top + 4 * segment < hi ? top + 4 * segment : hi;
     for (i64 v = 0; v < vectors; v++) part[v] = Op::template start<T, W>(top, 0);
-    i64 r = top;
-    auto rows = [&](auto count) DML_INLINE {
-      constexpr int R = decltype(count)::width;
-      across<W, 1>(left, right,
-          [&](auto l, i64 c) DML_INLINE {
-            struct { typename Load::template Got<W> row[R]; } got;
-            DML_UNROLL for (int k = 0; k < R; k++) got.row[k] = x.fetch(l, i0, i1, r + k, c);
-            return got;
-          },
+    down(top, end, [&](auto rows, i64 r) DML_INLINE {
+      constexpr int R = decltype(rows)::width;
+      across<W, 1>(left, right, [&](auto l, i64 c) DML_INLINE { return fetch_rows<W, R>(x, l, i0, i1, r, c); },
           [&](auto l, const auto& got, i64 c, int) DML_INLINE {
             State s = part[(c - left) / W];
             DML_UNROLL for (int k = 0; k < R; k++) s = Op::take(s, x.eval(l, got.row[k], i0, i1, r + k, c), r + k, 0);
             part[(c - left) / W] = s;
           });
-      r += R;
-    };
-    while (r + 4 <= end) rows(Full<4>{});
-    while (r < end) rows(Full<1>{});
+    });
     for (i64 v = 0; v < vectors; v++) state[v] = Op::merge(state[v], part[v]);
   }
 }

@@ -47,20 +47,26 @@ template <class Fn> DML_FN void each_outer(i64 begin, i64 end, i64 n1, i64 n2, F
   }
 }
 
-// fn(Full<R>, i0, i1, i2) for R neighbours along i2 where there are as many, fn(Full<1>, ...) for the others.
-template <int R, class Fn> DML_FN void each_rows(i64 begin, i64 end, i64 n1, i64 n2, Fn&& fn) {
-  i64 i2 = begin % n2, i1 = begin / n2 % n1, i0 = begin / n2 / n1;
-  for (i64 o = begin; o < end;) {
-    const bool all = end - o >= R && n2 - i2 >= R;
-    if (all) fn(Full<R>{}, i0, i1, i2);
-    else fn(Full<1>{}, i0, i1, i2);
-    const int done = all ? R : 1;
-    o += done, i2 += done;
-    if (i2 < n2) continue;
-    i2 = 0;
-    if (++i1 == n1) i1 = 0, i0++;
-  }
+// fn(Full<R>, r) for the rows [lo, hi) of a column kernel, four at a time: what belongs to a column is then loaded and
+// stored once for four rows, and memory is still read in long pieces.
+template <class Fn> DML_FN void down(i64 lo, i64 hi, Fn&& fn) {
+  i64 r = lo;
+  for (; r + 4 <= hi; r += 4) fn(Full<4>{}, r);
+  for (; r < hi; r++) fn(Full<1>{}, r);
 }
-inline constexpr int rows_together = 2;
+// Accessors of R rows, fetched together.
+template <class Port, int W, int R> struct Fetched { typename Port::template Got<W> row[R]; };
+template <int W, int R, class Port, class L> DML_FN Fetched<Port, W, R> fetch_rows(const Port& p, L l, i64 i0, i64 i1, i64 r, i64 c) {
+  Fetched<Port, W, R> got;
+  DML_UNROLL for (int k = 0; k < R; k++) got.row[k] = p.fetch(l, i0, i1, r + k, c);
+  return got;
+}
+
+// Columns that a worker of a column kernel takes at a time when it keeps n2 rows of them in scratch: 512 KiB of floats, 32
+// to 256 columns; a multiple of the lanes, of which there are 32 at most.
+DML_FN i64 column_block(i64 n2) {
+  const i64 fits = 131072 / (n2 < 1 ? 1 : n2) / 32 * 32;
+  return fits < 64 ? 64 : fits > 512 ? 512 : fits;
+}
 
 }  // namespace dml::cpu

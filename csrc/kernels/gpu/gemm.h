@@ -40,37 +40,104 @@ template <class S, int NR> struct Factor<PackedB<S, NR>> {
 };
 
 struct Batch { i64 b0, b1; };
-// One operand's part of a slice: I x J elements, in vectors of W along j (Inner) or along i, dealt to the block's threads.
+
+// One operand's part of a slice of k: I x J elements in vectors of W along j (Inner) or along i, dealt to the block's threads.
 template <class Op, int I, int J, int W, bool Inner, int Threads> struct Slice {
   static constexpr int vectors = I * J / W, each = (vectors + Threads - 1) / Threads, along = (Inner ? J : I) / W;
   typename Factor<Op>::template Got<W> got[each];
 
-  // fn(lanes, r, i, j) for each vector of this thread that begins inside [.., i_end) x [.., j_end).
-  template <class Fn> DML_FN void each_vector(i64 i0, i64 j0, i64 i_end, i64 j_end, Fn&& fn) {
-    DML_UNROLL for (int r = 0; r < each; r++) {
-      const int q = r * Threads + int(threadIdx.x), near = q % along * W, far = q / along;
-      const i64 i = i0 + (Inner ? far : near), j = j0 + (Inner ? near : far);
-      if (vectors % Threads != 0 && q >= vectors) continue;
-      const i64 left = Inner ? j_end - j : i_end - i;
-      if (Inner ? i >= i_end : j >= j_end) continue;
-      if (left >= W) fn(Full<W>{}, r, i, j);
-      else if (W > 1 && left > 0) fn(Part<W>{int(left)}, r, i, j);
-    }
+  struct Place { int i, j; };
+  static DML_FN bool mine(int r) { return vectors % Threads == 0 || r * Threads + int(threadIdx.x) < vectors; }
+  static DML_FN Place place(int r) {
+    const int q = r * Threads + int(threadIdx.x), near = q % along * W, far = q / along;
+    return Inner ? Place{far, near} : Place{near, far};
+  }
+  // fn(lanes) for as much of the vector at p as lies in the `i_left` x `j_left` elements that exist.
+  template <class Fn> static DML_FN void within(Place p, i64 i_left, i64 j_left, Fn&& fn) {
+    if (p.i >= i_left || p.j >= j_left) return;
+    at_column<W, Tail::ragged>(Inner ? p.j : p.i, Inner ? j_left : i_left, [&](auto l, i64) { fn(l); });
   }
   DML_FN void fetch(const Op& x, i64 k, Batch b, i64 i0, i64 j0, i64 i_end, i64 j_end) {
-    each_vector(i0, j0, i_end, j_end, [&](auto l, int r, i64 i, i64 j) { got[r] = Factor<Op>::fetch(x, l, k, b.b0, b.b1, i, j); });
-  }
-  // Element (i, j) goes to to[(i - i0) * si + (j - j0) * sj]; elements outside are zero.
-  template <int SI, int SJ> DML_FN void put(const Op& x, Batch b, i64 i0, i64 j0, i64 i_end, i64 j_end, float* to) {
     DML_UNROLL for (int r = 0; r < each; r++) {
-      const int q = r * Threads + int(threadIdx.x), near = q % along * W, far = q / along;
-      if (vectors % Threads == 0 || q < vectors) write<SI, SJ>(splat<W>(0.f), to + (Inner ? far * SI + near * SJ : near * SI + far * SJ), i0, j0, i_end, j_end, near, far);
+      const Place p = place(r);
+      if (mine(r)) within(p, i_end - i0, j_end - j0, [&](auto l) { got[r] = Factor<Op>::fetch(x, l, k, b.b0, b.b1, i0 + p.i, j0 + p.j); });
     }
-    each_vector(i0, j0, i_end, j_end, [&](auto l, int r, i64 i, i64 j) {
-      const Vec<float, W> v = keep(l, Factor<Op>::value_of(x, l, got[r], b.b0, b.b1, i, j), 0.f);
-      lay<SI, SJ>(v, to + int(i - i0) * SI + int(j - j0) * SJ);
-    });
+  }
+  // Element (i, j) of the slice goes to slice[i * SI + j * SJ]; what does not exist is zero.
+  template <int SI, int SJ> DML_FN void put(const Op& x, Batch b, i64 i0, i64 j0, i64 i_end, i64 j_end, float* slice) const {
+    DML_UNROLL for (int r = 0; r < each; r++) {
+      if (!mine(r)) continue;
+      const Place p = place(r);
+      Vec<float, W> v = splat<W>(0.f);
+      within(p, i_end - i0, j_end - j0, [&](auto l) { v = keep(l, Factor<Op>::value_of(x, l, got[r], b.b0, b.b1, i0 + p.i, j0 + p.j), 0.f); });
+      float* at = slice + p.i * SI + p.j * SJ;
+      if constexpr ((Inner ? SJ : SI) == 1) store(Full<W>{}, at, to<float>(v));
+      else DML_UNROLL for (int w = 0; w < W; w++) at[w * (Inner ? SJ : SI)] = v.v[w];
+    }
   }
 };
+
+// Four neighbours for each group of a thread, groups Threads * 4 apart: run q of thread t is at (q / 4 * Threads + t) * 4 + q % 4.
+template <int Count, int Threads> DML_FN void read_run(const float* from, int t, float (&to)[Count]) {
+  DML_UNROLL for (int q = 0; q < Count; q += 4) {
+    const auto four = value(load(Full<4>{}, from + (q / 4 * Threads + t) * 4));
+    DML_UNROLL for (int i = 0; i < 4; i++) to[q + i] = four.v[i];
+  }
+}
+
+template <class P, class A, class B, class Y>
+__global__ void __launch_bounds__(P::threads) gemm_kernel(GemmDims d, unsigned m_tiles, unsigned n_tiles, A a, B b, Y y) {
+  constexpr int BM = P::BM, BN = P::BN, BK = P::BK, TM = P::TM, TN = P::TN, T = P::threads, tx = BN / TN, ty = BM / TM;
+  constexpr int pm = BM + 4, pn = BN + 4;  // the rows of a slice start in different banks
+  static_assert(tx * ty == T && TM % 4 == 0 && TN % 4 == 0, "a thread for each TM x TN");
+  alignas(16) __shared__ float shared_a[2][BK * pm], shared_b[2][BK * pn];
+  const Outer o = outer_of(blockIdx.x / n_tiles, d.b0, d.b1, m_tiles);
+  const Batch batch{o.i0, o.i1};
+  const i64 m0 = o.i2 * BM, n0 = i64(blockIdx.x % n_tiles) * BN;
+  const int u = int(threadIdx.x) % tx, w = int(threadIdx.x) / tx;
+  Slice<A, BM, BK, P::a_width, P::a_inner, T> next_a;
+  Slice<B, BK, BN, P::b_width, P::b_inner, T> next_b;
+  float acc[TM][TN];
+  DML_UNROLL for (int i = 0; i < TM; i++) DML_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0.f;
+  auto fetch = [&](i64 k0) {
+    next_a.fetch(a, d.k, batch, m0, k0, d.m, d.k);
+    next_b.fetch(b, d.k, batch, k0, n0, d.k, d.n);
+  };
+  auto put = [&](i64 k0, int half) {
+    next_a.template put<1, pm>(a, batch, m0, k0, d.m, d.k, shared_a[half]);
+    next_b.template put<pn, 1>(b, batch, k0, n0, d.k, d.n, shared_b[half]);
+  };
+  fetch(0), put(0, 0);
+  int half = 0;
+  for (i64 k0 = 0; k0 < d.k; k0 += BK, half ^= 1) {
+    __syncthreads();
+    const bool more = k0 + BK < d.k;
+    if (more) fetch(k0 + BK);
+    DML_UNROLL for (int k = 0; k < BK; k++) {
+      float x[TM], z[TN];
+      read_run<TM, ty>(shared_a[half] + k * pm, w, x);
+      read_run<TN, tx>(shared_b[half] + k * pn, u, z);
+      DML_UNROLL for (int i = 0; i < TM; i++) DML_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = ::fmaf(x[i], z[j], acc[i][j]);
+    }
+    if (more) put(k0 + BK, half ^ 1);
+  }
+  constexpr int W = P::y_width;
+  DML_UNROLL for (int i = 0; i < TM; i++) {
+    const i64 m = m0 + (i / 4 * ty + w) * 4 + i % 4;
+    if (m < d.m) DML_UNROLL for (int j = 0; j < TN; j += W)
+      at_column<W, Tail::ragged>(n0 + (j / 4 * tx + u) * 4 + j % 4, d.n, [&](auto l, i64 n) {
+        y.put(l, y.fetch(l, batch.b0, batch.b1, m, n), batch.b0, batch.b1, m, n, make<float, W>([&](int q) { return acc[i][j + q]; }));
+      });
+  }
+}
+
+// P: BM, BN, BK: tile; TM, TN: accumulators of a thread; threads; a_width, b_width: elements of an access, along the last
+// coordinate where a_inner or b_inner, otherwise along the one before; y_width: 1, 2 or 4.
+template <class P, class A, class B, class Y> int gemm(const dml_ctx& ctx, const GemmDims& d, A a, B b, Y y) {
+  if (d.b0 <= 0 || d.b1 <= 0 || d.m <= 0 || d.n <= 0) return 0;
+  const i64 m_tiles = ceil_div(d.m, P::BM), n_tiles = ceil_div(d.n, P::BN);
+  if (m_tiles > 0x7fffffff || n_tiles > 0x7fffffff) return launch_too_large;
+  return launch(ctx, gemm_kernel<P, A, B, Y>, d.b0 * d.b1 * m_tiles * n_tiles, P::threads, d, unsigned(m_tiles), unsigned(n_tiles), a, b, y);
+}
 
 }  // namespace dml::gpu

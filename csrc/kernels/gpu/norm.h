@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(P::threads) norm_scratch(NormDims d, float* sc
   constexpr int W = P::width;
   using F = Vec<float, W>;
   using Walk = walk_t<P>;
-  __shared__ alignas(16) float shared[Walk::shared_floats];
+  alignas(16) __shared__ float shared[Walk::shared_floats];
   const Walk walk(d, scratch);
   const float n = float(walk.count()), eps = float(d.eps);
   F sum = splat<W>(0.f), square = splat<W>(0.f), mean = splat<W>(0.f);

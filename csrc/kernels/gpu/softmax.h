@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(P::threads) softmax_scratch(SoftmaxDims d, flo
   constexpr int W = P::width;
   using F = Vec<float, W>;
   using Walk = walk_t<P>;
-  __shared__ alignas(16) float shared[Walk::shared_floats];
+  alignas(16) __shared__ float shared[Walk::shared_floats];
   const Walk walk(d, scratch);
   F most = splat<W>(-float_inf), sum = splat<W>(0.f);
   walk.each([&](auto l, i64 i2, i64 c, float* s) {

@@ -1,0 +1,22 @@
+"""Every case of every operator, executed with NumPy from the kernels it is lowered to: index maps, fusion, constants."""
+
+from __future__ import annotations
+
+import pytest
+from support import casework
+from support.samples import library, report, run_numpy
+
+from dinoml import operators
+
+
+@pytest.mark.parametrize("name", operators.names())
+def test_lowered_kernels_match_reference(name: str) -> None:
+    samples = [casework.plain(c) for c in casework.matrix(operators.get(name))]
+    assert samples, f"{name} has no cases"
+    failures = run_numpy(library(samples, name))
+    assert not failures, report(failures)
+
+
+def test_every_kernel_operator_can_be_lowered() -> None:
+    missing = [n for n in operators.names() if operators.get(n).kind == "kernel" and operators.get(n).lowering is None]
+    assert not missing, f"without lower.py: {', '.join(missing)}"
