@@ -62,6 +62,7 @@ int64_t now_ns() {
 
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 // Threads that a session uses unless it is told otherwise.
@@ -111,3 +112,4 @@ int64_t dml_bench_time(void* bench_, dml_kernel_fn kernel, void* const* ptrs, in
 }
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -31,7 +31,8 @@ int32_t dtype_of(const py::dtype& dtype) {
   const py::ssize_t size = dtype.itemsize();
   switch (dtype.kind()) {
     case 'b': return dinoml_bool;
-    case 'f': return size == 4 ? dinoml_float32 : size == 8 ? dinoml_float64 : size == 2 ? dinoml_float16 : size == 1 ? extension_dtype(dtype) : 0;
+    case 'f':
+      return size == 4 ? dinoml_float32 : size == 8 ? dinoml_float64 : size == 2 ? dinoml_float16 : size == 1 ? extension_dtype(dtype) : 0;
     case 'i': return size == 4 ? dinoml_int32 : size == 8 ? dinoml_int64 : size == 1 ? dinoml_int8 : 0;
     case 'u': return size == 1 ? dinoml_uint8 : 0;
     case 'V': return extension_dtype(dtype);
@@ -61,7 +62,9 @@ int32_t dlpack_dtype(const DLDataType& t) {
 DLDataType to_dlpack(int32_t dtype) {
   const uint8_t bits = static_cast<uint8_t>(8 * dinoml_dtype_bytes(dtype));
   switch (dtype) {
-    case dinoml_int8: case dinoml_int32: case dinoml_int64: return {kDLInt, bits, 1};
+    case dinoml_int8:
+    case dinoml_int32:
+    case dinoml_int64: return {kDLInt, bits, 1};
     case dinoml_uint8: return {kDLUInt, bits, 1};
     case dinoml_bool: return {kDLBool, bits, 1};
     case dinoml_bfloat16: return {kDLBfloat, bits, 1};
@@ -72,8 +75,7 @@ DLDataType to_dlpack(int32_t dtype) {
 }
 
 // Takes over the managed tensor of a capsule: it is renamed, and `owner` calls the deleter.
-template <class Managed>
-Managed* consume(py::capsule& capsule, const char* used_name, py::object& owner) {
+template <class Managed> Managed* consume(py::capsule& capsule, const char* used_name, py::object& owner) {
   Managed* managed = capsule.get_pointer<Managed>();
   capsule.set_name(used_name);
   owner = py::capsule(managed, [](void* p) {
@@ -106,18 +108,22 @@ Borrowed from_dlpack(const std::string& what, py::handle object) {
   const DLTensor* tensor = nullptr;
   if (std::string(capsule.name()) == "dltensor_versioned") {
     const auto* managed = consume<DLManagedTensorVersioned>(capsule, "used_dltensor_versioned", out.owner);
-    if (managed->version.major != 1) throw Error(dinoml_bad_argument, what + " uses DLPack " + std::to_string(managed->version.major) + ", expected 1");
+    if (managed->version.major != 1)
+      throw Error(dinoml_bad_argument, what + " uses DLPack " + std::to_string(managed->version.major) + ", expected 1");
     out.writable = (managed->flags & kDLReadOnly) == 0;
     tensor = &managed->dl_tensor;
   } else {
     tensor = &consume<DLManagedTensor>(capsule, "used_dltensor", out.owner)->dl_tensor;
   }
   out.dtype = dlpack_dtype(tensor->dtype);
-  if (out.dtype == 0) refuse_dtype(what, "DLPack code " + std::to_string(tensor->dtype.code) + " with " + std::to_string(tensor->dtype.bits) + " bits");
+  if (out.dtype == 0)
+    refuse_dtype(what, "DLPack code " + std::to_string(tensor->dtype.code) + " with " + std::to_string(tensor->dtype.bits) + " bits");
   out.data = static_cast<char*>(tensor->data) + tensor->byte_offset;
   out.shape.assign(tensor->shape, tensor->shape + tensor->ndim);
-  if (tensor->strides) out.strides.assign(tensor->strides, tensor->strides + tensor->ndim);
-  else out.strides = row_major_strides(out.shape);
+  if (tensor->strides)
+    out.strides.assign(tensor->strides, tensor->strides + tensor->ndim);
+  else
+    out.strides = row_major_strides(out.shape);
   return out;
 }
 
@@ -149,7 +155,8 @@ std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape) {
 
 Borrowed from_numpy(const std::string& what, py::handle object, bool copy) {
   if (!py::isinstance<py::array>(object))
-    throw Error(dinoml_bad_argument, what + " is a " + std::string(py::str(py::type::of(object).attr("__name__"))) + ", expected a numpy.ndarray");
+    throw Error(dinoml_bad_argument,
+                what + " is a " + std::string(py::str(py::type::of(object).attr("__name__"))) + ", expected a numpy.ndarray");
   py::array array = py::reinterpret_borrow<py::array>(object);
   Borrowed out;
   out.dtype = dtype_of(array.dtype());
@@ -158,7 +165,8 @@ Borrowed from_numpy(const std::string& what, py::handle object, bool copy) {
   if (copy && (array.flags() & kPlain) != kPlain) array = array.attr("copy")("C");
   const py::ssize_t size = array.itemsize();
   for (py::ssize_t i = 0; i < array.ndim(); ++i) {
-    if (array.strides(i) % size != 0) throw Error(dinoml_not_contiguous, what + " has strides that are no multiple of its element size. Make a copy");
+    if (array.strides(i) % size != 0)
+      throw Error(dinoml_not_contiguous, what + " has strides that are no multiple of its element size. Make a copy");
     out.shape.push_back(array.shape(i));
     out.strides.push_back(array.strides(i) / size);
   }
@@ -175,7 +183,8 @@ Borrowed from_any(const std::string& what, py::handle object) {
                                        ", expected a numpy.ndarray or an object with __dlpack__");
 }
 
-py::array numpy_over(const std::shared_ptr<void>& memory, int32_t dtype, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides) {
+py::array numpy_over(const std::shared_ptr<void>& memory, int32_t dtype, const std::vector<int64_t>& shape,
+                     const std::vector<int64_t>& strides) {
   const int64_t size = dinoml_dtype_bytes(dtype);
   std::vector<py::ssize_t> bytes(strides.begin(), strides.end());
   for (py::ssize_t& stride : bytes) stride *= size;
@@ -185,8 +194,7 @@ py::array numpy_over(const std::shared_ptr<void>& memory, int32_t dtype, const s
 
 py::array Array::numpy() const { return numpy_over(memory_, dtype_, shape_, strides_); }
 
-template <class Managed>
-py::capsule Array::export_as(const char* capsule_name) const {
+template <class Managed> py::capsule Array::export_as(const char* capsule_name) const {
   struct Holder {
     Managed managed{};
     std::shared_ptr<void> memory;
@@ -197,7 +205,8 @@ py::capsule Array::export_as(const char* capsule_name) const {
   holder->shape = shape_;
   holder->strides = strides_;
   DLTensor& tensor = holder->managed.dl_tensor;
-  tensor = {memory_.get(), {kDLCPU, 0}, static_cast<int32_t>(shape_.size()), to_dlpack(dtype_), holder->shape.data(), holder->strides.data(), 0};
+  tensor = {
+      memory_.get(), {kDLCPU, 0}, static_cast<int32_t>(shape_.size()), to_dlpack(dtype_), holder->shape.data(), holder->strides.data(), 0};
   holder->managed.manager_ctx = holder.get();
   holder->managed.deleter = [](Managed* self) { delete static_cast<Holder*>(self->manager_ctx); };
   if constexpr (std::is_same_v<Managed, DLManagedTensorVersioned>) holder->managed.version = {1, 0};

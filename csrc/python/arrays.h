@@ -49,8 +49,7 @@ class Array : public std::enable_shared_from_this<Array> {
   py::capsule dlpack(const py::object& max_version) const;
 
  private:
-  template <class Managed>
-  py::capsule export_as(const char* capsule_name) const;
+  template <class Managed> py::capsule export_as(const char* capsule_name) const;
 
   std::shared_ptr<void> memory_;
   int32_t dtype_;
@@ -58,7 +57,8 @@ class Array : public std::enable_shared_from_this<Array> {
 };
 
 // The array over `memory` without the detour through an Array object.
-py::array numpy_over(const std::shared_ptr<void>& memory, int32_t dtype, const std::vector<int64_t>& shape, const std::vector<int64_t>& strides);
+py::array numpy_over(const std::shared_ptr<void>& memory, int32_t dtype, const std::vector<int64_t>& shape,
+                     const std::vector<int64_t>& strides);
 
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape);
 

@@ -37,7 +37,8 @@ void translate(std::exception_ptr pointer) {
   try {
     if (pointer) std::rethrow_exception(pointer);
   } catch (const Error& error) {
-    const py::object made = py::module_::import("dinoml.runtime.errors").attr("from_status")(static_cast<int>(error.status()), error.what());
+    const py::object made =
+        py::module_::import("dinoml.runtime.errors").attr("from_status")(static_cast<int>(error.status()), error.what());
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
   }
 }
@@ -58,11 +59,12 @@ void bind_array(py::module_& m) {
       .def_property_readonly("shape", [](const Array& a) { return py::tuple(py::cast(a.shape())); })
       .def_property_readonly("dtype", [](const Array& a) { return std::string(dinoml_dtype_name(a.dtype())); })
       .def("numpy", &Array::numpy)
-      .def("__array__",
-           [](const Array& a, const py::object& dtype, const py::object& copy) {
-             return py::module_::import("numpy").attr("array")(a.numpy(), dtype, py::arg("copy") = copy);
-           },
-           py::arg("dtype") = py::none(), py::arg("copy") = py::none())
+      .def(
+          "__array__",
+          [](const Array& a, const py::object& dtype, const py::object& copy) {
+            return py::module_::import("numpy").attr("array")(a.numpy(), dtype, py::arg("copy") = copy);
+          },
+          py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def("__dlpack_device__", [](const Array&) { return py::make_tuple(1, 0); })
       .def("__dlpack__", [](const Array& a, const py::kwargs& options) {
         return a.dlpack(options.contains("max_version") ? py::object(options["max_version"]) : py::none());
@@ -81,7 +83,8 @@ void bind_session(py::module_& m) {
       .def(py::init<const PyModule&, int, bool>(), py::arg("module"), py::arg("threads"), py::arg("debug"))
       .def("run_numpy", &PySession::run_numpy, py::arg("inputs"), py::arg("function"))
       .def("run", &PySession::run, py::arg("inputs"), py::arg("function"), py::arg("out"))
-      .def("benchmark", &PySession::benchmark, py::arg("inputs"), py::arg("function"), py::arg("warmup"), py::arg("iterations"), py::arg("per_kernel"))
+      .def("benchmark", &PySession::benchmark, py::arg("inputs"), py::arg("function"), py::arg("warmup"), py::arg("iterations"),
+           py::arg("per_kernel"))
       .def("infer_shapes", &PySession::infer_shapes, py::arg("inputs"), py::arg("function"))
       .def("output_shape", &PySession::output_shape, py::arg("output"), py::arg("function"))
       .def("set_trace", &PySession::set_trace, py::arg("callback"))
@@ -95,8 +98,8 @@ void bind_session(py::module_& m) {
 
 void bind_module(py::module_& m) {
   py::class_<PyModule>(m, "Module")
-      .def(py::init<const std::string&, const std::string&, const std::string&, const std::string&>(), py::arg("directory"), py::arg("constants"),
-           py::arg("verify"), py::arg("expected_digest"))
+      .def(py::init<const std::string&, const std::string&, const std::string&, const std::string&>(), py::arg("directory"),
+           py::arg("constants"), py::arg("verify"), py::arg("expected_digest"))
       .def("describe", &PyModule::describe)
       .def("close", &PyModule::close)
       .def("load_constants", &PyModule::load_constants)

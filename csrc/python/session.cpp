@@ -7,23 +7,26 @@ namespace {
 
 LoadOptions load_options(const std::string& constants, const std::string& verify, const std::string& expected_digest) {
   LoadOptions options;
-  if (constants == "eager") options.constants = LoadOptions::Constants::eager;
-  else if (constants == "deferred") options.constants = LoadOptions::Constants::deferred;
-  else if (!constants.empty()) throw Error(dinoml_bad_argument, "constants is \"" + constants + "\", expected \"eager\", \"deferred\" or None");
-  if (verify == "full") options.verify = Verify::full;
-  else if (verify != "fast") throw Error(dinoml_bad_argument, "verify is \"" + verify + "\", expected \"fast\" or \"full\"");
+  if (constants == "eager")
+    options.constants = LoadOptions::Constants::eager;
+  else if (constants == "deferred")
+    options.constants = LoadOptions::Constants::deferred;
+  else if (!constants.empty())
+    throw Error(dinoml_bad_argument, "constants is \"" + constants + "\", expected \"eager\", \"deferred\" or None");
+  if (verify == "full")
+    options.verify = Verify::full;
+  else if (verify != "fast")
+    throw Error(dinoml_bad_argument, "verify is \"" + verify + "\", expected \"fast\" or \"full\"");
   options.expected_digest = expected_digest;
   return options;
 }
 
 std::string quoted(const char* kind, const std::string& name) { return std::string(kind) + " \"" + name + "\""; }
 
-// The strides of the whole buffer: a run-time extent takes its leading part.
-void append_result(py::dict& results, const py::str& name, py::object value) { results[name] = std::move(value); }
-
 }  // namespace
 
-PyModule::PyModule(const std::string& directory, const std::string& constants, const std::string& verify, const std::string& expected_digest)
+PyModule::PyModule(const std::string& directory, const std::string& constants, const std::string& verify,
+                   const std::string& expected_digest)
     : module_([&] {
         const LoadOptions options = load_options(constants, verify, expected_digest);
         const py::gil_scoped_release release;
@@ -125,7 +128,9 @@ py::array TraceOperand::numpy() const {
 }
 
 PySession::PySession(const PyModule& module, int threads, bool debug)
-    : module_(module.module()), session_(std::make_unique<Session>(module_, SessionOptions{threads, debug ? 1 : 0})), trace_callback_(py::none()) {
+    : module_(module.module()),
+      session_(std::make_unique<Session>(module_, SessionOptions{threads, debug ? 1 : 0})),
+      trace_callback_(py::none()) {
   const int32_t count = module_.info().n_functions;
   for (int32_t f = 0; f < count; ++f) {
     const dinoml_function_info info = module_.function(f);
@@ -158,8 +163,7 @@ int32_t PySession::find_function(const std::string& name) const {
   return module_.find_function(name);  // throws, with the names that there are
 }
 
-template <class Body>
-void PySession::without_gil(Body&& body) {
+template <class Body> void PySession::without_gil(Body&& body) {
   dinoml_session* const session = handle();
   const InFlight call(in_flight_);
   dinoml_status status = dinoml_ok;
@@ -187,7 +191,8 @@ void PySession::bind_inputs(Call& call, const py::dict& inputs, bool copy) const
     call.borrowed.push_back(copy ? from_numpy(what, value, true) : from_any(what, value));
     call.inputs.push_back(call.borrowed.back().view());
   }
-  if (!missing.empty()) throw Error(dinoml_unknown_name, "function \"" + f.name + "\": input " + missing + " is missing (it takes: " + known + ")");
+  if (!missing.empty())
+    throw Error(dinoml_unknown_name, "function \"" + f.name + "\": input " + missing + " is missing (it takes: " + known + ")");
   if (inputs.size() == f.inputs.size()) return;
   for (const auto& [name, value] : inputs) {
     bool found = false;
@@ -242,52 +247,56 @@ void PySession::bind_outputs(Call& call, const py::dict& out) {
   }
 }
 
-std::vector<int64_t> PySession::actual_shapes(const Call& call) {
-  std::vector<int64_t> shapes(call.shapes.size());
-  module_.check(module_.api().output_shapes(handle(), call.function, shapes.data(), static_cast<int32_t>(shapes.size())));
+std::vector<int64_t> PySession::actual_shapes(int32_t f) {
+  std::vector<int64_t> shapes(function(f).output_axes);
+  module_.check(module_.api().output_shapes(handle(), f, shapes.data(), static_cast<int32_t>(shapes.size())));
   return shapes;
 }
 
-py::dict PySession::run_numpy(const py::dict& inputs, const std::string& function_name) {
-  Call call = prepare(inputs, function_name, true);
-  bind_outputs(call, py::dict());
+std::vector<std::vector<int64_t>> PySession::execute(const Call& call) {
   without_gil([&](dinoml_session* session) {
     return module_.api().run(session, call.function, call.inputs.data(), static_cast<int32_t>(call.inputs.size()), call.outputs.data(),
                              static_cast<int32_t>(call.outputs.size()));
   });
-  const std::vector<int64_t> shapes = actual_shapes(call);
-  py::dict results;
-  auto at = shapes.begin();
-  for (size_t i = 0; i < call.memory.size(); ++i) {
-    const Port& port = function(call.function).outputs[i];
-    append_result(results, port.name, numpy_over(call.memory[i], port.dtype, {at, at + port.ndim}, row_major_strides(call.capacity[i])));
+  const std::vector<int64_t> flat = actual_shapes(call.function);
+  std::vector<std::vector<int64_t>> shapes;
+  auto at = flat.begin();
+  for (const Port& port : function(call.function).outputs) {
+    shapes.emplace_back(at, at + port.ndim);
     at += port.ndim;
+  }
+  return shapes;
+}
+
+// Results keep the strides of their buffers, of which run-time extents take the leading part.
+py::dict PySession::run_numpy(const py::dict& inputs, const std::string& function_name) {
+  Call call = prepare(inputs, function_name, true);
+  bind_outputs(call, py::dict());
+  const std::vector<std::vector<int64_t>> shapes = execute(call);
+  py::dict results;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const Port& port = function(call.function).outputs[i];
+    results[port.name] = numpy_over(call.memory[i], port.dtype, shapes[i], row_major_strides(call.capacity[i]));
   }
   return results;
 }
 
 py::dict PySession::run(const py::dict& inputs, const std::string& function_name, const py::dict& out) {
   Call call = prepare(inputs, function_name, false);
-  call.borrowed.reserve(call.borrowed.size() + out.size());
   bind_outputs(call, out);
-  without_gil([&](dinoml_session* session) {
-    return module_.api().run(session, call.function, call.inputs.data(), static_cast<int32_t>(call.inputs.size()), call.outputs.data(),
-                             static_cast<int32_t>(call.outputs.size()));
-  });
-  const std::vector<int64_t> shapes = actual_shapes(call);
+  const std::vector<std::vector<int64_t>> shapes = execute(call);
   py::dict results;
-  auto at = shapes.begin();
-  for (size_t i = 0; i < call.memory.size(); ++i) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
     const Port& port = function(call.function).outputs[i];
-    std::vector<int64_t> shape(at, at + port.ndim);
-    at += port.ndim;
-    if (call.given[i]) append_result(results, port.name, call.given[i]);
-    else append_result(results, port.name, py::cast(std::make_shared<Array>(call.memory[i], port.dtype, std::move(shape), row_major_strides(call.capacity[i]))));
+    results[port.name] =
+        call.given[i] ? call.given[i]
+                      : py::cast(std::make_shared<Array>(call.memory[i], port.dtype, shapes[i], row_major_strides(call.capacity[i])));
   }
   return results;
 }
 
-py::tuple PySession::benchmark(const py::dict& inputs, const std::string& function_name, int32_t warmup, int32_t iterations, bool per_kernel) {
+py::tuple PySession::benchmark(const py::dict& inputs, const std::string& function_name, int32_t warmup, int32_t iterations,
+                               bool per_kernel) {
   if (warmup < 0 || iterations < 1) throw Error(dinoml_bad_argument, "benchmark needs warmup >= 0 and iterations >= 1");
   Call call = prepare(inputs, function_name, true);
   bind_outputs(call, py::dict());
@@ -297,8 +306,8 @@ py::tuple PySession::benchmark(const py::dict& inputs, const std::string& functi
   int64_t* const run_ns = const_cast<int64_t*>(runs.data());
   int64_t* const step_ns = per_kernel ? const_cast<int64_t*>(steps.data()) : nullptr;
   without_gil([&](dinoml_session* session) {
-    return module_.api().benchmark(session, call.function, call.inputs.data(), static_cast<int32_t>(call.inputs.size()), call.outputs.data(),
-                                   static_cast<int32_t>(call.outputs.size()), warmup, iterations, run_ns, step_ns);
+    return module_.api().benchmark(session, call.function, call.inputs.data(), static_cast<int32_t>(call.inputs.size()),
+                                   call.outputs.data(), static_cast<int32_t>(call.outputs.size()), warmup, iterations, run_ns, step_ns);
   });
   return py::make_tuple(runs, steps);
 }
@@ -306,22 +315,19 @@ py::tuple PySession::benchmark(const py::dict& inputs, const std::string& functi
 py::dict PySession::infer_shapes(const py::dict& inputs, const std::string& function_name) {
   const Call call = prepare(inputs, function_name, true);
   py::dict out;
-  for (size_t i = 0; i < call.capacity.size(); ++i) append_result(out, function(call.function).outputs[i].name, py::tuple(py::cast(call.capacity[i])));
+  for (size_t i = 0; i < call.capacity.size(); ++i) out[function(call.function).outputs[i].name] = py::tuple(py::cast(call.capacity[i]));
   return out;
 }
 
 py::tuple PySession::output_shape(const std::string& output, const std::string& function_name) {
-  Call call;
-  call.function = find_function(function_name);
-  const Function& f = function(call.function);
-  call.shapes.resize(f.output_axes);
-  const std::vector<int64_t> shapes = actual_shapes(call);
+  const int32_t index = find_function(function_name);
+  const std::vector<int64_t> shapes = actual_shapes(index);
   auto at = shapes.begin();
-  for (const Port& port : f.outputs) {
+  for (const Port& port : function(index).outputs) {
     if (output == std::string(port.name)) return py::tuple(py::cast(std::vector<int64_t>(at, at + port.ndim)));
     at += port.ndim;
   }
-  throw Error(dinoml_unknown_name, "function \"" + f.name + "\" has no output \"" + output + "\"");
+  throw Error(dinoml_unknown_name, "function \"" + function(index).name + "\" has no output \"" + output + "\"");
 }
 
 int PySession::trace(void* pointer, const dinoml_trace_event* event) {

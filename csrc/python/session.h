@@ -105,9 +105,10 @@ class PySession {
   Call prepare(const py::dict& inputs, const std::string& function, bool copy);
   void bind_inputs(Call& call, const py::dict& inputs, bool copy) const;
   void bind_outputs(Call& call, const py::dict& out);
-  template <class Body>
-  void without_gil(Body&& body);
-  std::vector<int64_t> actual_shapes(const Call& call);
+  template <class Body> void without_gil(Body&& body);
+  // Runs, and returns the shape of each output.
+  std::vector<std::vector<int64_t>> execute(const Call& call);
+  std::vector<int64_t> actual_shapes(int32_t function);
 
   Module module_;
   std::unique_ptr<Session> session_;

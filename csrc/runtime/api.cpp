@@ -16,8 +16,7 @@ struct dinoml_session : dinoml::rt::Session {
 namespace dinoml::rt {
 namespace {
 
-template <class T>
-T& need(T* pointer, const char* what) {
+template <class T> T& need(T* pointer, const char* what) {
   if (!pointer) fail(dinoml_bad_argument, what, " is a null pointer");
   return *pointer;
 }
@@ -115,7 +114,8 @@ dinoml_status session_trace(dinoml_session* session, dinoml_trace_fn callback, v
   return guarded([&] { need(session, "session").set_trace(callback, user); });
 }
 
-dinoml_status infer_shapes(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs, int64_t* shapes, int32_t count) {
+dinoml_status infer_shapes(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs, int64_t* shapes,
+                           int32_t count) {
   return guarded([&] { need(session, "session").infer_shapes(function, inputs, n_inputs, shapes, count); });
 }
 
@@ -128,10 +128,12 @@ dinoml_status run(dinoml_session* session, int32_t function, const dinoml_tensor
   return guarded([&] { need(session, "session").run({function, inputs, n_inputs, outputs, n_outputs}); });
 }
 
-dinoml_status benchmark(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs, const dinoml_tensor* outputs,
-                        int32_t n_outputs, int32_t warmup, int32_t iterations, int64_t* run_ns, int64_t* step_ns) {
+dinoml_status benchmark(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs,
+                        const dinoml_tensor* outputs, int32_t n_outputs, int32_t warmup, int32_t iterations, int64_t* run_ns,
+                        int64_t* step_ns) {
   return guarded([&] {
-    need(session, "session").benchmark({function, inputs, n_inputs, outputs, n_outputs}, warmup, iterations, &need(run_ns, "run_ns"), step_ns);
+    need(session, "session")
+        .benchmark({function, inputs, n_inputs, outputs, n_outputs}, warmup, iterations, &need(run_ns, "run_ns"), step_ns);
   });
 }
 
@@ -148,10 +150,19 @@ dinoml_status state_reset(dinoml_session* session, const char* name) {
 }
 
 const dinoml_api api = {
-    DINOML_ABI_VERSION, sizeof(dinoml_api), last_error,      module_open,     module_close,   module_info,    function_info,
-    dim_info,           tensor_info,        step_info,       load_constants,  unload_constants, constant_loaded, set_constants,
-    session_create,     session_destroy,    session_info,    session_trim,    session_trace,  infer_shapes,   output_shapes,
-    run,                benchmark,          state_get,       state_set,       state_reset,
+    DINOML_ABI_VERSION, sizeof(dinoml_api),
+    last_error,         module_open,
+    module_close,       module_info,
+    function_info,      dim_info,
+    tensor_info,        step_info,
+    load_constants,     unload_constants,
+    constant_loaded,    set_constants,
+    session_create,     session_destroy,
+    session_info,       session_trim,
+    session_trace,      infer_shapes,
+    output_shapes,      run,
+    benchmark,          state_get,
+    state_set,          state_reset,
 };
 
 }  // namespace

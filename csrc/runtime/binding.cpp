@@ -10,9 +10,12 @@ std::string wanted_shape(const ModuleDesc& module, const TensorDesc& desc, const
   for (int32_t i = 0; i < desc.ndim; ++i) {
     const AxisDesc& axis = desc.axes[i];
     if (i > 0) out += ", ";
-    if (axis.kind == AxisDesc::fixed) out += std::to_string(axis.value);
-    else if (axis.kind == AxisDesc::dim) out += module.dims[axis.value].name;
-    else out += ints ? std::to_string(ints[axis.value]) : "an expression";
+    if (axis.kind == AxisDesc::fixed)
+      out += std::to_string(axis.value);
+    else if (axis.kind == AxisDesc::dim)
+      out += module.dims[axis.value].name;
+    else
+      out += ints ? std::to_string(ints[axis.value]) : "an expression";
   }
   return out + "]";
 }
@@ -105,7 +108,8 @@ void check_fixed(const char* what, const TensorDesc& desc, const dinoml_tensor& 
            shape_text(wanted.data(), desc.ndim));
 }
 
-void bind_dims(const ModuleDesc& module, const FunctionDesc& function, const dinoml_tensor* inputs, int32_t n_inputs, std::vector<int64_t>& dims) {
+void bind_dims(const ModuleDesc& module, const FunctionDesc& function, const dinoml_tensor* inputs, int32_t n_inputs,
+               std::vector<int64_t>& dims) {
   if (n_inputs != function.n_inputs)
     fail(dinoml_bad_argument, "function \"", function.name, "\" takes ", function.n_inputs, " inputs, got ", n_inputs);
   if (n_inputs > 0 && !inputs) fail(dinoml_bad_argument, "the inputs are a null pointer");
@@ -117,7 +121,8 @@ void bind_dims(const ModuleDesc& module, const FunctionDesc& function, const din
     check_tensor("input", desc, inputs[i]);
     for (int32_t axis = 0; axis < desc.ndim; ++axis) {
       const AxisDesc& wanted = desc.axes[axis];
-      if (wanted.kind == AxisDesc::dim) bind_axis(module, desc, inputs[i], axis, dims, binders);
+      if (wanted.kind == AxisDesc::dim)
+        bind_axis(module, desc, inputs[i], axis, dims, binders);
       else if (wanted.kind == AxisDesc::fixed && inputs[i].shape[axis] != wanted.value)
         fail(dinoml_shape_mismatch, "input \"", desc.name, "\" has shape ", shape_text(inputs[i].shape, desc.ndim), ", expected ",
              wanted_shape(module, desc, nullptr), " (axis ", axis, " must be ", wanted.value, ")");

@@ -21,7 +21,8 @@ void check_tensor(const char* what, const TensorDesc& desc, const dinoml_tensor&
 void check_fixed(const char* what, const TensorDesc& desc, const dinoml_tensor& tensor);
 
 // Checks the inputs and writes the value of each module dim (its minimum where no input of the function binds it).
-void bind_dims(const ModuleDesc& module, const FunctionDesc& function, const dinoml_tensor* inputs, int32_t n_inputs, std::vector<int64_t>& dims);
+void bind_dims(const ModuleDesc& module, const FunctionDesc& function, const dinoml_tensor* inputs, int32_t n_inputs,
+               std::vector<int64_t>& dims);
 
 // Axes whose extents are expressions, which need the function's integers.
 void check_computed_inputs(const ModuleDesc& module, const FunctionDesc& function, const dinoml_tensor* inputs, const int64_t* ints);

@@ -91,15 +91,14 @@ std::vector<int64_t> read_offsets(const ModuleDesc& desc, int fd, int64_t file_b
     for (int32_t i = 0; i < desc.n_stored; ++i) {
       const TensorDesc& tensor = desc.stored[i].tensor;
       const std::string_view name = tensor.name;
-      const auto found = std::lower_bound(entries.begin(), entries.end(), name, [](const auto& entry, std::string_view n) { return entry.first < n; });
+      const auto found =
+          std::lower_bound(entries.begin(), entries.end(), name, [](const auto& entry, std::string_view n) { return entry.first < n; });
       if (found == entries.end() || found->first != name) continue;
       offsets[static_cast<size_t>(i)] = check_entry(*found->second, tensor, data_begin, file_bytes, path);
       ++known;
     }
     if (known != entries.size()) fail(dinoml_damaged, path, ": holds tensors that are not constants of this module");
-  } catch (const json::Error& error) {
-    fail(dinoml_damaged, path, ": its header is not valid: ", error.what());
-  }
+  } catch (const json::Error& error) { fail(dinoml_damaged, path, ": its header is not valid: ", error.what()); }
   return offsets;
 }
 

@@ -105,13 +105,18 @@ void check_guard(const unsigned char* guard, const char* what, const ModuleDesc&
     if (guard[i] != kGuardByte) fail(dinoml_kernel_failed, describe(module, step, number), " wrote past the end of the ", what);
 }
 
-void trace(const ModuleDesc& module, const FunctionDesc& function, const Launch& launch, const Launch::Step& step, int32_t number, const Watch& watch) {
+void trace(const ModuleDesc& module, const FunctionDesc& function, const Launch& launch, const Launch::Step& step, int32_t number,
+           const Watch& watch) {
   std::vector<dinoml_operand_view> operands;
   for (int32_t i = 0; i < step.variant->n_operands; ++i)
-    operands.push_back(view(module, function, launch, step.variant->operands[i], launch.pointers[step.pointer_at + static_cast<size_t>(i)]));
-  const dinoml_trace_event event = {function.name,   module.kernel_names[step.variant->kernel], step.desc->node, step.desc->source,
-                                    operands.data(), step.variant->n_operands,                  number};
-  if (watch.trace(watch.user, &event) != 0) fail(dinoml_aborted, "the trace callback stopped the run after ", describe(module, step, number));
+    operands.push_back(
+        view(module, function, launch, step.variant->operands[i], launch.pointers[step.pointer_at + static_cast<size_t>(i)]));
+  const dinoml_trace_event event = {function.name,   module.kernel_names[step.variant->kernel],
+                                    step.desc->node, step.desc->source,
+                                    operands.data(), step.variant->n_operands,
+                                    number};
+  if (watch.trace(watch.user, &event) != 0)
+    fail(dinoml_aborted, "the trace callback stopped the run after ", describe(module, step, number));
 }
 
 }  // namespace
@@ -168,7 +173,8 @@ void execute(const ModuleDesc& module, const FunctionDesc& function, Launch& lau
     const Launch::Step& step = launch.steps[i];
     const int64_t number = static_cast<int64_t>(i);
     const int status = step.variant->fn(&ctx, launch.pointers.data() + step.pointer_at, launch.kernel_ints.data() + step.int_at);
-    if (status != 0) fail(dinoml_kernel_failed, describe(module, step, number), " failed with launch status ", static_cast<int64_t>(status));
+    if (status != 0)
+      fail(dinoml_kernel_failed, describe(module, step, number), " failed with launch status ", static_cast<int64_t>(status));
     if (*ctx.error != 0) fail_with_word(module, function, launch, step, number, *ctx.error);
     check_guard(watch.arena_guard, "arena", module, step, number);
     check_guard(watch.scratch_guard, "scratch memory", module, step, number);

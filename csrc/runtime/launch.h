@@ -50,7 +50,7 @@ struct Watch {
   dinoml_trace_fn trace = nullptr;
   void* user = nullptr;
   int64_t* step_ns = nullptr;
-  const unsigned char* arena_guard = nullptr;    // kGuardBytes of kGuardByte that no kernel may touch, or null
+  const unsigned char* arena_guard = nullptr;  // kGuardBytes of kGuardByte that no kernel may touch, or null
   const unsigned char* scratch_guard = nullptr;
 };
 

@@ -11,8 +11,15 @@
 namespace dinoml::rt {
 namespace {
 
-// The module that this thread is running, or null: a trace callback that changes its constants would wait for itself.
-thread_local const Module* running = nullptr;
+thread_local const Module::Reading* innermost_reading = nullptr;
+
+void init_lock(pthread_rwlock_t* lock) {
+  pthread_rwlockattr_t attributes;
+  pthread_rwlockattr_init(&attributes);
+  pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+  pthread_rwlock_init(lock, &attributes);
+  pthread_rwlockattr_destroy(&attributes);
+}
 
 int32_t find_source(const ModuleDesc& desc, const char* name) {
   for (int32_t i = 0; name && i < desc.n_sources; ++i)
@@ -25,7 +32,7 @@ int32_t find_source(const ModuleDesc& desc, const char* name) {
 class Module::Writing {
  public:
   explicit Writing(Module& module) : module_(module) {
-    if (running == &module) fail(dinoml_busy, "constants cannot change during a run of the same module");
+    if (Reading::held_by_this_thread(module)) fail(dinoml_busy, "constants cannot change during a run of the same module");
     module_.renew_lock_after_fork();
     pthread_rwlock_wrlock(&module_.lock_);
   }
@@ -35,22 +42,28 @@ class Module::Writing {
   Module& module_;
 };
 
-Module::Reading::Reading(Module& module) : module_(module) {
+Module::Reading::Reading(Module& module) : module_(module), outer_(innermost_reading), locks_(!held_by_this_thread(module)) {
   module_.renew_lock_after_fork();
-  pthread_rwlock_rdlock(&module_.lock_);
-  running = &module;
+  if (locks_) pthread_rwlock_rdlock(&module_.lock_);
+  innermost_reading = this;
 }
 
 Module::Reading::~Reading() {
-  running = nullptr;
-  pthread_rwlock_unlock(&module_.lock_);
+  innermost_reading = outer_;
+  if (locks_) pthread_rwlock_unlock(&module_.lock_);
+}
+
+bool Module::Reading::held_by_this_thread(const Module& module) {
+  for (const Reading* reading = innermost_reading; reading; reading = reading->outer_)
+    if (&reading->module_ == &module) return true;
+  return false;
 }
 
 Module::Module(const ModuleDesc& d, const std::string& directory, bool deferred_constants)
     : desc(d), constants(d, directory + "/constants.safetensors"), lock_pid_(getpid()) {
   if (desc.descriptor_version != 1)
     fail(dinoml_unsupported_version, "the module's descriptor has version ", static_cast<int64_t>(desc.descriptor_version), ", expected 1");
-  pthread_rwlock_init(&lock_, nullptr);
+  init_lock(&lock_);
   const auto add = [this](const TensorDesc& tensor) {
     std::vector<dinoml_axis> out;
     for (int32_t i = 0; i < tensor.ndim; ++i) {
@@ -74,7 +87,7 @@ Module::Module(const ModuleDesc& d, const std::string& directory, bool deferred_
 void Module::renew_lock_after_fork() {
   const pid_t pid = getpid();
   pid_t before = lock_pid_.load();
-  if (before != pid && lock_pid_.compare_exchange_strong(before, pid)) pthread_rwlock_init(&lock_, nullptr);
+  if (before != pid && lock_pid_.compare_exchange_strong(before, pid)) init_lock(&lock_);
 }
 
 const FunctionDesc& Module::function(int32_t index) const {
@@ -118,7 +131,8 @@ void Module::set_constants(const char* const* names, const dinoml_tensor* values
   std::vector<const void*> replaced(static_cast<size_t>(desc.n_sources), nullptr);
   for (int32_t i = 0; i < count; ++i) {
     const int32_t source = find_source(desc, names[i]);
-    if (source < 0) fail(dinoml_unknown_name, "there is no constant \"", names[i] ? names[i] : "(null)", "\" in module \"", desc.name, "\"");
+    if (source < 0)
+      fail(dinoml_unknown_name, "there is no constant \"", names[i] ? names[i] : "(null)", "\" in module \"", desc.name, "\"");
     check_fixed("constant", desc.sources[source].tensor, values[i]);
     if (replaced[static_cast<size_t>(source)]) fail(dinoml_bad_argument, "constant \"", names[i], "\" is given twice");
     static const unsigned char nothing = 0;  // zero elements may come with a null pointer

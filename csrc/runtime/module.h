@@ -1,5 +1,5 @@
 // A module: the compiled descriptor with its constants. Shared by sessions; runs hold its lock shared, changes of constants
-// hold it alone.
+// hold it alone and go first, so that a stream of runs cannot keep them waiting.
 #pragma once
 #include <pthread.h>
 #include <stdint.h>
@@ -31,13 +31,18 @@ class Module {
   bool constant_loaded(int32_t source) const;
   void set_constants(const char* const* names, const dinoml_tensor* values, int32_t count);
 
+  // Held during a run. A run inside a run of the same module, from a trace callback, rides on the outer one's lock: it would
+  // wait for a writer that waits for the outer run.
   class Reading {
    public:
     explicit Reading(Module& module);
     ~Reading();
+    static bool held_by_this_thread(const Module& module);
 
    private:
     Module& module_;
+    const Reading* const outer_;
+    const bool locks_;
   };
 
  private:

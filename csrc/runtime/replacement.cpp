@@ -37,7 +37,8 @@ Replacement::Need Replacement::affected(const FunctionDesc& program) const {
   for (int32_t s = 0; s < program.n_steps; ++s) {
     bool hit = false;
     touches(s, [&](Operand::Kind kind, size_t i) {
-      hit = hit || (kind == Operand::source && replaced_[i]) || (kind == Operand::arena && dirty[i]) || (kind == Operand::stored && need.stored[i]);
+      hit = hit || (kind == Operand::source && replaced_[i]) || (kind == Operand::arena && dirty[i]) ||
+            (kind == Operand::stored && need.stored[i]);
     });
     need.steps[static_cast<size_t>(s)] = hit;
     if (!hit) continue;
@@ -81,8 +82,10 @@ void Replacement::require_sources(const FunctionDesc& program, const Need& need)
         if (operand.kind != Operand::source || listed[static_cast<size_t>(operand.index)]) continue;
         listed[static_cast<size_t>(operand.index)] = true;
         const char* name = desc_.sources[operand.index].tensor.name;
-        if (!source_data(operand.index)) list(missing, name);
-        else if (replaced_[static_cast<size_t>(operand.index)]) list(given, name);
+        if (!source_data(operand.index))
+          list(missing, name);
+        else if (replaced_[static_cast<size_t>(operand.index)])
+          list(given, name);
       }
     }
   }

@@ -33,7 +33,10 @@ Session::Use::Use(Session& session) : session_(session) {
 Session::Use::~Use() { session_.user_.store(0, std::memory_order_release); }
 
 Session::Session(Module& module, int threads, bool debug)
-    : module_(module), pool_(threads > 0 ? threads : usable_cores()), debug_(debug), functions_(static_cast<size_t>(module.desc.n_functions)) {
+    : module_(module),
+      pool_(threads > 0 ? threads : usable_cores()),
+      debug_(debug),
+      functions_(static_cast<size_t>(module.desc.n_functions)) {
   int32_t extents = 0;
   for (int32_t f = 0; f < module_.desc.n_functions; ++f) extents = std::max(extents, module_.desc.functions[f].n_extents);
   extents_.resize(static_cast<size_t>(extents));
@@ -157,7 +160,8 @@ void Session::remember_shapes(const FunctionDesc& function, FunctionState& state
       if (axis.kind != AxisDesc::extent) continue;
       const int64_t extent = extents_[static_cast<size_t>(axis.extent_slot)], capacity = launch.output_shapes[at];
       if (extent < 0 || extent > capacity)
-        fail(dinoml_kernel_failed, "output \"", function.outputs[o].name, "\": axis ", a, " came out as ", extent, ", outside 0..", capacity);
+        fail(dinoml_kernel_failed, "output \"", function.outputs[o].name, "\": axis ", a, " came out as ", extent, ", outside 0..",
+             capacity);
       state.last_shapes[at] = extent;
     }
   }

@@ -78,8 +78,8 @@ class Session {
   std::vector<Buffer> states_;
   Buffer arena_, scratch_;
   Memory memory_;
-  uint64_t generation_ = 1;             // of memory_
-  uint64_t constants_generation_ = 0;   // of the constants that memory_ points to
+  uint64_t generation_ = 1;            // of memory_
+  uint64_t constants_generation_ = 0;  // of the constants that memory_ points to
   uint32_t error_ = 0;
   dinoml_trace_fn trace_ = nullptr;
   void* trace_user_ = nullptr;

@@ -19,17 +19,13 @@ inline void append(std::string& out, const std::string& part) { out += part; }
 inline void append(std::string& out, const char* part) { out += part; }
 inline void append(std::string& out, int64_t part) { out += std::to_string(part); }
 
-template <class... Parts>
-std::string join(const Parts&... parts) {
+template <class... Parts> std::string join(const Parts&... parts) {
   std::string out;
   (append(out, parts), ...);
   return out;
 }
 
-template <class... Parts>
-[[noreturn]] void fail(dinoml_status status, const Parts&... parts) {
-  throw Failure{status, join(parts...)};
-}
+template <class... Parts> [[noreturn]] void fail(dinoml_status status, const Parts&... parts) { throw Failure{status, join(parts...)}; }
 
 inline std::string shape_text(const int64_t* shape, int32_t ndim) {
   std::string out = "[";
@@ -41,8 +37,7 @@ inline std::string shape_text(const int64_t* shape, int32_t ndim) {
 void set_last_error(const char* text) noexcept;
 const char* last_error() noexcept;
 
-template <class Body>
-dinoml_status guarded(Body&& body) noexcept {
+template <class Body> dinoml_status guarded(Body&& body) noexcept {
   try {
     body();
     return dinoml_ok;

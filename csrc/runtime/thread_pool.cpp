@@ -185,8 +185,10 @@ void ThreadPool::run(int64_t n, int64_t grain, Body body, void* arg) {
   chunks(0);
   gate_.fetch_and(~kOpen, std::memory_order_acquire);
   for (int turn = 0; (gate_.load(std::memory_order_acquire) & kActive) != 0; ++turn) {
-    if (turn < 4096) pause_cpu();
-    else sched_yield();  // the worker we wait for may need this CPU
+    if (turn < 4096)
+      pause_cpu();
+    else
+      sched_yield();  // the worker we wait for may need this CPU
   }
 }
 

@@ -1,7 +1,8 @@
 // The threads of one session. A parallel loop is published through one atomic word, the gate; workers that are awake join it,
 // and the caller works too. The caller waits only for workers that have joined, so that one that sleeps or lost its CPU
 // costs nothing. Each worker begins with its own part of the range, the same part in loops of equal length, so that what one
-// kernel wrote is in the cache of the core that reads it in the next. Workers spin for a while before they sleep: kernels of one run follow each other within microseconds.
+// kernel wrote is in the cache of the core that reads it in the next. Workers spin for a while before they sleep: kernels of
+// one run follow each other within microseconds.
 #pragma once
 #include <pthread.h>
 #include <sched.h>

@@ -36,9 +36,7 @@ struct Options {
   int benchmark = 0;
 };
 
-[[noreturn]] void usage_error(const std::string& why) {
-  throw dinoml::Error(dinoml_bad_argument, why + "\n" + kUsage);
-}
+[[noreturn]] void usage_error(const std::string& why) { throw dinoml::Error(dinoml_bad_argument, why + "\n" + kUsage); }
 
 int positive(const std::string& option, const std::string& text) {
   char* end = nullptr;
@@ -68,15 +66,24 @@ Options parse(int argc, char** argv) {
     }
     if (i + 1 == argc) usage_error(option + " is unknown or needs a value");
     const std::string value = argv[++i];
-    if (option == "--function") out.function = value;
-    else if (option == "--input") add_pair(out.inputs, option, value);
-    else if (option == "--constant") add_pair(out.constants, option, value);
-    else if (option == "--output-dir") out.output_dir = value;
-    else if (option == "--threads") out.session.threads = positive(option, value);
-    else if (option == "--benchmark") out.benchmark = positive(option, value);
-    else if (option == "--expected-digest") out.load.expected_digest = value;
-    else if (option == "--verify" && value == "full") out.load.verify = dinoml::Verify::full;
-    else if (option != "--verify" || value != "fast") usage_error("unknown option " + option + " " + value);
+    if (option == "--function")
+      out.function = value;
+    else if (option == "--input")
+      add_pair(out.inputs, option, value);
+    else if (option == "--constant")
+      add_pair(out.constants, option, value);
+    else if (option == "--output-dir")
+      out.output_dir = value;
+    else if (option == "--threads")
+      out.session.threads = positive(option, value);
+    else if (option == "--benchmark")
+      out.benchmark = positive(option, value);
+    else if (option == "--expected-digest")
+      out.load.expected_digest = value;
+    else if (option == "--verify" && value == "full")
+      out.load.verify = dinoml::Verify::full;
+    else if (option != "--verify" || value != "fast")
+      usage_error("unknown option " + option + " " + value);
   }
   if (out.artifact.empty()) usage_error("no artifact");
   return out;
@@ -125,8 +132,8 @@ int32_t dtype_of(const dinoml::Module& module, dinoml_role role, int32_t functio
   return 0;
 }
 
-std::map<std::string, dinoml::Tensor> read_all(const dinoml::Module& module, const std::map<std::string, std::string>& files, dinoml_role role,
-                                               int32_t function, int32_t count) {
+std::map<std::string, dinoml::Tensor> read_all(const dinoml::Module& module, const std::map<std::string, std::string>& files,
+                                               dinoml_role role, int32_t function, int32_t count) {
   std::map<std::string, dinoml::Tensor> out;
   for (const auto& [name, path] : files) out.emplace(name, dinoml::npy::read(path, dtype_of(module, role, function, count, name)));
   return out;

@@ -28,9 +28,9 @@ inline std::string after(const std::string& header, const std::string& key, cons
 
 // NumPy has no bfloat16 or float8: it stores them as raw bytes (V2, V1), which take the dtype that the artifact expects.
 inline int32_t dtype_of(const std::string& descr, int32_t expected, const std::string& path) {
-  static const std::pair<const char*, int32_t> known[] = {
-      {"<f2", dinoml_float16}, {"<f4", dinoml_float32}, {"<f8", dinoml_float64}, {"<i4", dinoml_int32},
-      {"<i8", dinoml_int64},   {"|i1", dinoml_int8},    {"|u1", dinoml_uint8},   {"|b1", dinoml_bool}};
+  static const std::pair<const char*, int32_t> known[] = {{"<f2", dinoml_float16}, {"<f4", dinoml_float32}, {"<f8", dinoml_float64},
+                                                          {"<i4", dinoml_int32},   {"<i8", dinoml_int64},   {"|i1", dinoml_int8},
+                                                          {"|u1", dinoml_uint8},   {"|b1", dinoml_bool}};
   for (const auto& [text, dtype] : known)
     if (descr == text) return dtype;
   const bool raw = descr.size() == 3 && descr[1] == 'V';
@@ -78,7 +78,8 @@ inline Tensor read(const std::string& path, int32_t expected) {
   if (file.bytes() < 12 || memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3) detail::refuse(path, "not a .npy file");
   const bool wide = p[6] >= 2;
   const size_t begin = wide ? 12 : 10;
-  const size_t length = wide ? size_t{p[8]} | size_t{p[9]} << 8 | size_t{p[10]} << 16 | size_t{p[11]} << 24 : size_t{p[8]} | size_t{p[9]} << 8;
+  const size_t length =
+      wide ? size_t{p[8]} | size_t{p[9]} << 8 | size_t{p[10]} << 16 | size_t{p[11]} << 24 : size_t{p[8]} | size_t{p[9]} << 8;
   if (length > file.bytes() - begin) detail::refuse(path, "the header is longer than the file");
   const std::string header(file.data() + begin, length);
   const std::string descr = detail::after(header, "descr", path), order = detail::after(header, "fortran_order", path);
@@ -86,7 +87,8 @@ inline Tensor read(const std::string& path, int32_t expected) {
   if (order.compare(0, 5, "False") != 0) detail::refuse(path, "column-major order is not supported; save numpy.ascontiguousarray(array)");
   const std::string name = descr.substr(1, descr.find('\'', 1) - 1);
   Tensor out = Tensor::empty(detail::dtype_of(name, expected, path), detail::parse_shape(detail::after(header, "shape", path), path));
-  if (static_cast<size_t>(out.bytes()) != file.bytes() - begin - length) detail::refuse(path, "the data does not have the size that the header says");
+  if (static_cast<size_t>(out.bytes()) != file.bytes() - begin - length)
+    detail::refuse(path, "the data does not have the size that the header says");
   if (out.bytes() > 0) memcpy(out.raw(), file.data() + begin + length, static_cast<size_t>(out.bytes()));
   return out;
 }
@@ -99,7 +101,8 @@ inline void write(const std::string& path, const Tensor& tensor) {
   header += '\n';
   FILE* const file = fopen(path.c_str(), "wb");
   if (!file) throw Error(dinoml_io_error, path + ": " + strerror(errno));
-  const unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<unsigned char>(header.size() & 255), static_cast<unsigned char>(header.size() >> 8)};
+  const unsigned char start[10] = {
+      0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<unsigned char>(header.size() & 255), static_cast<unsigned char>(header.size() >> 8)};
   const size_t bytes = static_cast<size_t>(tensor.bytes());
   bool written = fwrite(start, 1, 10, file) == 10 && fwrite(header.data(), 1, header.size(), file) == header.size();
   written = written && fwrite(tensor.raw(), 1, bytes, file) == bytes;

@@ -48,24 +48,3 @@ class ArtifactFiles(Artifact):
     def kernels(self) -> dict[str, Any]:
         """Kernels with their origin, and objects."""
         return dict(self.read_json("kernels.json"))
-
-    @cached_property
-    def plan(self) -> dict[str, Any]:
-        """The choices and the numbers behind them."""
-        return dict(self.read_json("plan.json")) if (self.path / "plan.json").is_file() else {}
-
-    @cached_property
-    def total_bytes(self) -> int:
-        """Bytes of what running needs: everything but generated sources and reports."""
-        return sum(f.stat().st_size for f in self.path.iterdir() if f.is_file())
-
-    def find_kernels(self, text: str | None) -> list[dict[str, Any]]:
-        """Return the kernels whose name begins with `text` or that cover a node of that id; raise CliError when there are none."""
-        kernels = [dict(k) for k in self.kernels["kernels"]]
-        if text is None:
-            return kernels
-        found = [k for k in kernels if k["name"].startswith(text) or text in k["fused"]]
-        if not found:
-            names = ", ".join(k["name"] for k in kernels[:8]) + (", …" if len(kernels) > 8 else "")
-            raise CliError(f"{self.path}: no kernel or node {text!r}; there are {names}")
-        return found

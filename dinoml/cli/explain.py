@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any
 
 from dinoml.cli import output, status
@@ -10,9 +11,15 @@ from dinoml.cli.artifact_files import ArtifactFiles
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Explain one kernel, or all of them."""
+    """Explain the kernels whose name or node was given, or all of them."""
+    from dinoml.profile import explain
+
     files = ArtifactFiles(arguments.artifact)
-    kernels = [{**k, "problem": _problem(files, k), "measured": bool(files.plan.get("measured"))} for k in files.find_kernels(arguments.kernel)]
+    kernels = explain(files.path, arguments.kernel)
+    if not kernels and arguments.kernel:
+        names = [k["name"] for k in files.kernels["kernels"]]
+        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        raise status.CliError(f"{files.path}: no kernel or node {arguments.kernel!r}; there are {shown}")
     if arguments.json:
         output.print_json(kernels)
         return status.OK
@@ -21,30 +28,28 @@ def run(arguments: argparse.Namespace) -> int:
     return status.OK
 
 
-def _problem(files: ArtifactFiles, kernel: dict[str, Any]) -> dict[str, Any]:
-    """The plan's record of the problem that this kernel solves: the same kernel anywhere in the model solves the same problem."""
-    same = [k["fused"] for k in files.kernels["kernels"] if k["name"] == kernel["name"]]
-    found = (p for p in files.plan.get("problems", {}).values() if p["template"] == kernel["template"] and p["nodes"] in same)
-    return dict(next(found, {}))
+def variants(kernel: Mapping[str, Any]) -> str:
+    """Return the chosen candidates with the conditions under which each is used."""
+    return "; ".join(v["candidate"] + (f" if {v['condition']}" if v["condition"] else "") for v in kernel["variants"])
 
 
-def _show(kernel: dict[str, Any]) -> None:
-    decided = "measured" if kernel["measured"] else "first of the ordered list that applies"
+def _show(kernel: Mapping[str, Any]) -> None:
     output.print_pairs([
         ("kernel", kernel["name"]),
         ("template", f"{kernel['template']} over {' x '.join(kernel['dims'])}"),
         ("covers", f"{' '.join(kernel['fused'])} ({' '.join(kernel['ops'])})"),
         ("source", kernel["source"]),
-        ("chosen", "; ".join(v["candidate"] + (f" if {v['condition']}" if v["condition"] else "") for v in kernel["variants"])),
-        ("because", decided),
+        ("chosen", variants(kernel)),
+        ("because", kernel["because"]),
     ])  # fmt: skip
-    timings = [(t.get("candidate", ""), t.get("shape", ""), t.get("median_ns", ""), t.get("spread", ""))
-               for t in kernel["problem"].get("timings", [])]  # fmt: skip
-    if timings:
-        rows = [(c, s, output.show_time(m) if isinstance(m, (int, float)) else m, p) for c, s, m, p in timings]
-        output.print_table("timings", ("candidate", "at", "median", "spread"), rows, right=("median", "spread"))
-    if kernel["declined"]:
-        output.print_table("declined", ("candidate", "reason"), [(d["candidate"], d["reason"]) for d in kernel["declined"]])
+    if kernel["timings"]:
+        rows = [(t["candidate"], t["shape"], output.show_time(t["median_ns"]), output.show_time(t["spread"]), f"{t['times_best']:.2f}")
+                for t in kernel["timings"]]  # fmt: skip
+        columns = ("candidate", "at", "median", "spread", "times the best")
+        output.print_table("timings", columns, rows, right=("median", "spread", "times the best"))
+    for title in ("refused", "declined"):
+        if kernel[title]:
+            output.print_table(title, ("candidate", "reason"), [(d["candidate"], d["reason"]) for d in kernel[title]])
     if kernel["not_fused"]:
         output.print_table("not fused", ("edge", "reason"), [(n["edge"], n["reason"]) for n in kernel["not_fused"]])
     print()

@@ -9,6 +9,7 @@ from typing import Any
 from dinoml import env
 from dinoml.cli import output, status
 from dinoml.cli.artifact_files import ArtifactFiles
+from dinoml.cli.explain import variants
 from dinoml.ir import shapes
 
 SECTIONS = ("kernels", "graph", "passes", "memory")
@@ -67,15 +68,11 @@ def _summary(files: ArtifactFiles) -> None:
 
 def _kernels(files: ArtifactFiles) -> None:
     kernels = files.kernels["kernels"]
-    rows = [(k["function"], k["step"], k["name"], k["template"], _variants(k), " ".join(k["ops"]), k["source"]) for k in kernels]
+    rows = [(k["function"], k["step"], k["name"], k["template"], variants(k), " ".join(k["ops"]), k["source"]) for k in kernels]
     output.print_table("kernels", ("function", "step", "name", "template", "candidates", "operators", "source"), rows, right=("step",))
     refusals = [(k["name"], n["edge"], n["reason"]) for k in kernels for n in k["not_fused"]]
     if refusals:
         output.print_table("not fused", ("kernel", "edge", "reason"), refusals)
-
-
-def _variants(kernel: Mapping[str, Any]) -> str:
-    return "; ".join(v["candidate"] + (f" if {v['condition']}" if v["condition"] else "") for v in kernel["variants"])
 
 
 def _graph(files: ArtifactFiles) -> None:

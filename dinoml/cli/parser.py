@@ -153,8 +153,8 @@ def _profile(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--refresh", action="store_true", help="time again what was timed before")
     parser.add_argument("--threads", type=count, metavar="N", help="threads to time with")
     parser.add_argument("--jobs", "-j", type=count, metavar="N", help="compiler processes at a time")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the report (default: the artifact's report folder)")
-    parser.add_argument("--execution-plan-out", type=Path, metavar="FILE", help="where to write the plan")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the report (default: beside the artifact)")
+    parser.add_argument("--execution-plan-out", type=Path, metavar="FILE", help="where to write the plan (default: beside the artifact)")
     _json(parser)
 
 

@@ -18,6 +18,7 @@ from dinoml.frontend.model import Parameter, TensorSpec, array_of, walk
 from dinoml.frontend.modelspec import ModelSpec
 from dinoml.ir import dtypes, graph
 from dinoml.ir.graph import Function, Graph, Output, State, StateWrite, TensorType
+from dinoml.operators import registry
 from dinoml.operators.build import Builder, current
 from dinoml.operators.call import OperatorError
 from dinoml.operators.value import Tensor
@@ -41,6 +42,7 @@ class _Shared:
     values: dict[str, Any] = field(default_factory=dict)
     states: dict[str, TensorType] = field(default_factory=dict)
     reserved: set[str] = field(default_factory=set)
+    makers: set[str] = field(default_factory=set)  # nodes that make dims, which all functions share
     arrays: int = 0
 
     def new_name(self) -> str:
@@ -87,6 +89,15 @@ class FunctionBuilder(Builder):
         self.entry: dict[str, str] = {}
         self.writes: dict[str, str] = {}
         self.outputs: list[tuple[str, Tensor]] = []
+
+    def fresh(self, op: str) -> str:
+        """Return an unused node id; one that no function has for an operator that makes a dim, which is named after its node."""
+        name = super().fresh(op)
+        if any(o.extent for o in registry.get(op).spec.outputs):
+            while name in self.shared.makers:
+                name = super().fresh(op)
+            self.shared.makers.add(name)
+        return name
 
     def line(self) -> str:
         """Return "file:line" of the innermost frame that is not DinoML's own."""

@@ -352,14 +352,39 @@ def select(conditions: Conditions, a: Expr, b: Expr) -> Expr:
 
 
 def guarded(x: Expr, conditions: Conditions) -> Expr:
-    """Add conditions to every read of the tree, those that always hold left out."""
+    """Add conditions to every read of the tree, those inside run-time indices too, and leave out what always holds."""
+
+    def runtime(o: Opaque) -> IntLike:
+        return runtime_index(guarded(o.payload.expr, conditions), o.extent, o.payload.operand)
+
+    def ints(items: tuple[IntLike, ...]) -> tuple[IntLike, ...]:
+        return tuple(map_runtime(i, runtime) for i in items)
 
     def visit(e: Expr) -> Expr | None:
-        if isinstance(e, Read):
-            return Read(e.source, e.storage, e.index, simplify_guard(e.guard + conditions))
+        match e:
+            case Read():
+                return Read(e.source, e.storage, ints(e.index), simplify_guard(ints(e.guard) + conditions))
+            case Index():
+                return Index(map_runtime(e.value, runtime), e.dtype)
+            case Select():
+                return Select(ints(e.conditions), e.a, e.b)
         return None
 
     return transform(x, visit)
+
+
+def map_runtime(i: IntLike, fn: Callable[[Opaque], IntLike]) -> IntLike:
+    """Return i with every run-time value replaced by fn(value)."""
+    if isinstance(i, Opaque):
+        return fn(i)
+    if isinstance(i, intexpr.Binary):
+        return intexpr.apply(i.op, map_runtime(i.a, fn), map_runtime(i.b, fn))
+    if isinstance(i, intexpr.Poly):
+        out: IntLike = 0
+        for mono, c in i.terms:
+            out = intexpr.add(out, intexpr.mul(c, intexpr.product(map_runtime(a, fn) for a in mono)))
+        return out
+    return i
 
 
 def cost(x: Expr) -> int:

@@ -257,8 +257,8 @@ def floordiv(a: IntLike, b: IntLike) -> IntLike:
     if r == 0 or (nonnegative(r) and less(r, b)):
         return q
     r, b = _reduce(r, b)
-    if isinstance(r, Binary) and r.op == "//" and isinstance(r.b, int) and isinstance(b, int):
-        return add(q, floordiv(r.a, r.b * b))
+    if isinstance(r, Binary) and r.op == "//":
+        return add(q, floordiv(r.a, mul(r.b, b)))
     return add(q, Binary("//", r, b))
 
 

@@ -1,7 +1,7 @@
 """Executing lowered kernels with NumPy: the same accessors that are rendered, evaluated over their whole domain.
 
 Used to check fusion and index maps without a compiler. Values are computed in the compute dtypes (float32 by default, or
-float64 with `wide=True`); buffers hold storage dtypes.
+float64 with `wide=True`, then for float32 buffers too); buffers hold storage dtypes.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Executor:
         for name, t in self.lowered.buffers.items():
             if name not in buffers:
                 shape = tuple(intexpr.evaluate(e, sizes) for e in t.shape)
-                buffers[name] = _poison(shape, dtypes.numpy_dtype(t.dtype))
+                buffers[name] = _poison(shape, np.dtype(self._dtype(t.dtype)))
         for kernel in self.lowered.kernels:
             self._run(kernel, buffers, sizes)
             sizes.update({d: int(buffers[v]) for d, v in fn.extents.items() if v in kernel.outputs})

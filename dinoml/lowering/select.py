@@ -75,7 +75,9 @@ class Selector:
             "nodes": list(kernel.nodes),
             "uses": [],
             "dims": [str(d) for d in kernel.dims],
-            "variants": [{"candidate": v.source.candidate.name, "kernel": v.source.name, "conditions": [str(x) for x in v.conditions]} for v in variants],
+            "variants": [
+                {"candidate": v.source.candidate.name, "kernel": v.source.name, "conditions": [str(x) for x in v.conditions]} for v in variants
+            ],
             **{k: entry[k] for k in MEASURED if k in entry},
         })  # fmt: skip
         used["uses"].append(list(kernel.nodes))
@@ -94,29 +96,35 @@ class Selector:
 
 def applicable(kernel: Kernel, target: Target, listed: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
     """Return (candidates that some extents of the kernel admit, the others with the reason in `declined`)."""
-    usable, declined = [], []
-    for i, c in enumerate(listed):
+    usable: list[Candidate] = []
+    declined: list[Candidate] = []
+    for c in listed:
         failing = [j for j, x in enumerate(c.conditions) if intexpr.bounds(x)[1] < 0]
         if c.declined or not failing:
             (declined if c.declined else usable).append(c)
         else:
-            declined.append(replace(c, declined=_why(kernel, target, i, c.name, failing[0])))
+            declined.append(replace(c, declined=_why(kernel, target, c, failing[0])))
     return usable, declined
 
 
-def _why(kernel: Kernel, target: Target, position: int, name: str, condition: int) -> str:
-    """Return in words why a condition never holds: the condition of the same candidate over the template's own dims, and their values."""
+def _why(kernel: Kernel, target: Target, candidate: Candidate, condition: int) -> str:
+    """Return in words why a condition never holds.
+
+    The condition has the kernel's numbers in it already; the same candidate for symbolic dims tells which dims it is about.
+    """
     module = template(kernel.template)
     names = getattr(module, "DIM_NAMES", tuple(f"dim{i}" for i in range(len(kernel.dims))))
     symbols = tuple(Symbol(n) for n in names)
     try:
-        same = module.candidates(Problem(replace(kernel, dims=symbols), target, dict(kernel.params)))[position]
-        x = same.conditions[condition] if same.name == name else 0
-    except Exception:  # candidates may insist on numbers
-        x = 0
+        listed = module.candidates(Problem(replace(kernel, dims=symbols), target, dict(kernel.params)))
+        x = next(c for c in listed if c.name == candidate.name).conditions[condition]
+    except Exception:  # candidates may insist on numbers, or be others for other numbers
+        x = candidate.conditions[condition]
     values = dict(zip(names, kernel.dims))
     here = ", ".join(f"{n} is {values[n]}" for n in names if n in {s.name for s in intexpr.symbols(x)})
-    return f"needs {in_words(x)}; {here}" if here else "its conditions on the extents never hold here"
+    if here:
+        return f"needs {in_words(x)}; {here}"
+    return "its conditions on the extents never hold here" if isinstance(x, int) else f"needs {in_words(x)}, which the limits of the dims exclude"
 
 
 def in_words(x: IntLike) -> str:

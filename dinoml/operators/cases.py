@@ -176,7 +176,7 @@ def cases(op: Operator) -> Iterator[Case]:
 
 def _expanded(op: Operator, raw: Mapping[str, Any]) -> Iterator[Case]:
     raw = dict(raw)
-    if "n" in str([raw.get(i.name) for i in op.spec.inputs]) and "dims" not in raw:
+    if "'n'" in str([raw.get(i.name) for i in op.spec.inputs]) and "dims" not in raw:
         raw["dims"] = {"n": [0, 1, 6]}
     known = {*_KEYS, *(i.name for i in op.spec.inputs)}
     if set(raw) - known:

@@ -12,7 +12,7 @@ from dinoml.profile.job import Array, BufferSpec, CandidateRun, PointJob, Settin
 
 ALIGNMENT = 64
 GUARD = np.full(64, 0xA5, np.uint8)
-MOST_COPIES = 64
+MOST_COPIES = 2048
 
 
 class Bench:
@@ -56,18 +56,27 @@ class Bench:
         return out
 
 
+class Library:
+    """The candidates of a run; `path` is what CpuDevice.kernel_library built."""
+
+    def __init__(self, path: str) -> None:
+        lib = ctypes.CDLL(path)
+        self.find, self.scratch = lib.dml_candidate, lib.dml_candidate_scratch
+        self.find.restype, self.find.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+        self.scratch.restype, self.scratch.argtypes = ctypes.c_int64, [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int]
+
+
 class Kernel:
     """One candidate at one point, ready to be called."""
 
-    def __init__(self, bench: Bench, library: ctypes.CDLL, run: CandidateRun) -> None:
+    def __init__(self, bench: Bench, library: Library, run: CandidateRun) -> None:
         self.bench, self.run = bench, run
-        self.fn = ctypes.cast(getattr(library, run.symbol), ctypes.c_void_p)
+        name = run.symbol.encode()
+        self.fn = library.find(name)
+        if not self.fn:
+            raise KeyError(f"the library has no kernel {run.symbol}")
         self.ints = np.asarray(run.ints or (0,), np.int64)
-        self.scratch = 0
-        if run.scratch:
-            size = getattr(library, run.symbol + "_scratch")
-            size.restype, size.argtypes = ctypes.c_int64, [ctypes.c_void_p, ctypes.c_int]
-            self.scratch = max(0, int(size(self.ints.ctypes.data, bench.workers)))
+        self.scratch = max(0, int(library.scratch(name, self.ints.ctypes.data, bench.workers)))
 
     def call(self, pointers: Array) -> tuple[int, int]:
         """Run once on a row of pointers and return (status, error word)."""
@@ -135,11 +144,10 @@ def place(bench: Bench, point: PointJob, settings: Settings, arrays: list[Array]
         for address in own[1:]:
             bench.copy(address, own[0], array.nbytes)
         places.append(own)
-    rows = max(counts)
-    table = np.empty((rows, max(1, len(point.operands))), np.uintp)
-    for row in range(rows):
-        for column, buffer in enumerate(point.operands):
-            table[row, column] = places[buffer][row % counts[buffer]]
+    rows = np.arange(max(counts))
+    table = np.zeros((rows.size, max(1, len(point.operands))), np.uintp)
+    for column, buffer in enumerate(point.operands):
+        table[:, column] = np.asarray(places[buffer], np.uintp)[rows % counts[buffer]]
     return Operands(tuple(places), table)
 
 

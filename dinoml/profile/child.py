@@ -43,7 +43,7 @@ class Runner:
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self._bench: tuple[tuple[str, int], driver.Bench] | None = None
-        self._library: tuple[str, ctypes.CDLL] | None = None
+        self._library: tuple[str, driver.Library] | None = None
 
     def bench(self, job: Job) -> driver.Bench:
         """Return the driver, opened once per library and number of workers."""
@@ -52,10 +52,10 @@ class Runner:
             self._bench = (key, driver.Bench(*key))
         return self._bench[1]
 
-    def library(self, job: Job) -> ctypes.CDLL:
+    def library(self, job: Job) -> driver.Library:
         """Return the library of candidates."""
         if self._library is None or self._library[0] != job.library:
-            self._library = (job.library, ctypes.CDLL(job.library))
+            self._library = (job.library, driver.Library(job.library))
         return self._library[1]
 
     def run(self, job: Job, number: int, point: PointJob) -> PointResult:

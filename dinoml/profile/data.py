@@ -18,6 +18,7 @@ def make(spec: BufferSpec, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     count = spec.count
     some = min(count, PERIOD)
+    values: Array
     if spec.below:
         values = rng.integers(0, max(1, spec.below), some)
     elif spec.dtype == "bool":

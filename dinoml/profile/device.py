@@ -18,14 +18,15 @@ from dinoml.build.compile import BuildEvent, compile_sources
 from dinoml.build.errors import BuildError, first_errors
 from dinoml.build.keys import key_parts
 from dinoml.build.link import link_shared
-from dinoml.build.source import Source, kernel_source, runtime_sources
+from dinoml.build.source import Source, kernel_source, module_source, runtime_sources
 from dinoml.build.toolchain import Toolchain, find_toolchain
-from dinoml.codegen.kernel_source import KernelSource
+from dinoml.codegen.kernel_source import KernelSource, environment
 from dinoml.paths import csrc_root
 from dinoml.profile.job import Progress
 from dinoml.targets import Target
 
 BENCH_EXPORTS = tuple(f"dml_bench_{n}" for n in ("default_workers", "open", "close", "block", "copy", "call", "time"))
+LIBRARY_EXPORTS = ("dml_candidate", "dml_candidate_scratch")
 ROOFLINE = ("dml_roofline_arithmetic", "dml_roofline_copy")
 POOL = ("thread_pool.cpp", "cpu_count.cpp")
 
@@ -73,10 +74,12 @@ class CpuDevice:
         roofline = kernel_source("roofline.cpp", (csrc_root() / "profile" / "roofline.cpp").read_text(encoding="utf-8"), self.target, self.toolchain)
         unique = {k.name: k for k in kernels}
         objects, failed = self._compile({n: self.source(k) for n, k in unique.items()}, progress)
-        (ceiling,) = compile_sources([roofline], self.toolchain)
-        built = [k for n, k in unique.items() if n not in failed]
-        exports = [e for k in built for e in (k.name, *((f"{k.name}_scratch",) if k.candidate.scratch else ()))]
-        library = link_shared([*objects, ceiling.path], folder / "candidates.so", self.toolchain, exports=(*exports, *ROOFLINE))
+        built = [n for n in unique if n not in failed]
+        table = environment().get_template("candidates.cpp.jinja").render(
+            kernels=[*built, *ROOFLINE], scratches=[n for n in built if unique[n].candidate.scratch]
+        )
+        rest = compile_sources([roofline, module_source("candidates.cpp", table, self.toolchain)], self.toolchain, jobs=self.jobs)
+        library = link_shared([*objects, *(c.path for c in rest)], folder / "candidates.so", self.toolchain, exports=LIBRARY_EXPORTS)
         return library, failed
 
     def _compile(self, sources: dict[str, Source], progress: Progress) -> tuple[list[Path], dict[str, str]]:
@@ -103,7 +106,9 @@ def device_for(target: Target, jobs: int | None = None) -> CpuDevice:
 
     missing = cpu.missing_on_host(target.cpu_arch)
     if missing:
-        raise ValueError(f"profile: this machine's CPU lacks {', '.join(missing)}, so it cannot time kernels for {target}; profile on such a machine and pass the plan")
+        raise ValueError(
+            f"profile: this machine's CPU lacks {', '.join(missing)}, so it cannot time kernels for {target}; profile elsewhere and pass the plan"
+        )
     return CpuDevice(target, jobs)
 
 

@@ -94,8 +94,9 @@ def _check_all_followed(spec: ModelSpec, target: Target, plan: dict[str, Any]) -
     lower(spec, target, selector)
     unused = selector.unused()
     if unused:
-        lines = [f"{plan['problems'][k].get('template', '?')} {k} ({'+'.join(plan['problems'][k].get('nodes', ()))}): {why}" for k, why in unused.items()]
-        raise PlanError(f"execution plan: {len(unused)} of {len(plan['problems'])} entries cannot be followed:\n  " + "\n  ".join(lines))
+        entries = plan["problems"]
+        lines = [f"\n  {entries[k].get('template', '?')} {k} ({'+'.join(entries[k].get('nodes', ()))}): {why}" for k, why in unused.items()]
+        raise PlanError(f"execution plan: {len(unused)} of {len(entries)} entries cannot be followed:{''.join(lines)}")
 
 
 def profile_artifact(
@@ -224,11 +225,11 @@ class _Run:
     def _roofline(self, executor: Executor, bench: str, library: str, settings: Settings) -> Roofline | None:
         """Return the ceilings: arithmetic on all workers, and copying more than the caches hold."""
         lanes = self.device.target.vector_bytes // 4
-        items, count = ROOFLINE_ITEMS * settings.workers, settings.rotate_bytes // 8
+        items, count = ROOFLINE_ITEMS * settings.workers, settings.rotate_bytes // 16
         single = BufferSpec("float32", (items * lanes,), False, True)
-        arithmetic = PointJob((single,), (0,), (CandidateRun("fma", ROOFLINE[0], False, (items, ROOFLINE_STEPS)),), "fma", index=0)
+        arithmetic = PointJob((single,), (0,), (CandidateRun("fma", ROOFLINE[0], (items, ROOFLINE_STEPS)),), "fma", index=0)
         pair = (BufferSpec("float32", (count,), True, False), BufferSpec("float32", (count,), False, True))
-        copying = PointJob(pair, (0, 1), (CandidateRun("copy", ROOFLINE[1], False, (count,)),), "copy", index=1)
+        copying = PointJob(pair, (0, 1), (CandidateRun("copy", ROOFLINE[1], (count,)),), "copy", index=1)
         quick = replace(settings, samples=15, least_samples=5)
         timings = [t for r in executor.submit(worker.measure, Job(bench, library, (arithmetic, copying), quick)).result() for t in r.timings]
         if len(timings) != 2:

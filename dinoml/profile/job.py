@@ -30,21 +30,20 @@ class BufferSpec:
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One candidate at one point: its entry point, whether it has a scratch function, its run-time integers."""
+    """One candidate at one point: its entry point and its run-time integers."""
 
     name: str
     symbol: str
-    scratch: bool
     ints: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class PointJob:
-    """One problem at one set of extents. `operands[i]` is the buffer behind the kernel's i-th pointer; `plain` names the candidate that others are compared with.
+    """One problem at one set of extents. `operands[i]` is the buffer behind the kernel's i-th pointer.
 
-    `expected` holds the results of NumPy per buffer (None for the others), where they were cheap to have. `coarsest` is the dtype
-    of the coarsest rounding on the way; `stray` is the share of elements that may differ by more, because the kernel compares or
-    rounds what it summed.
+    `plain` names the candidate that others are compared with; `expected` holds the results of NumPy per buffer (None for the
+    others), where they were cheap to have. `coarsest` is the dtype of the coarsest rounding on the way; `stray` is the share of
+    elements that may differ by more, because the kernel compares or rounds what it summed.
     """
 
     buffers: tuple[BufferSpec, ...]

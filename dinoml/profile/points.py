@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dinoml.ir import intexpr
@@ -30,7 +30,7 @@ def requests(graph: Graph, given: Any) -> list[Request]:
 def _request(graph: Graph, case: Mapping[str, Sequence[int]]) -> Request:
     found: dict[str, list[int]] = {}
     for name, numbers in case.items():
-        values = [int(v) for v in (numbers if isinstance(numbers, Iterable) else (numbers,))]
+        values = [int(v) for v in numbers]
         if name in graph.dims:
             found.setdefault(name, []).extend(values)
             continue
@@ -104,6 +104,6 @@ def _that_fit(d: Dim, per: Mapping[str, Sequence[int]], dims: Sequence[Dim], fit
 def _thin(d: Dim, per: dict[str, list[int]]) -> None:
     """Drop the value of a dim whose neighbours are closest to it, but not its smallest, largest or typical one."""
     values = per[d.name]
-    inner = [i for i in range(1, len(values) - 1) if values[i] != d.typical] or [i for i in range(1, len(values) - 1)]
+    inner = [i for i in range(1, len(values) - 1) if values[i] != d.typical] or list(range(1, len(values) - 1))
     drop = min(inner, key=lambda i: values[i + 1] / max(values[i - 1], 1))
     per[d.name] = values[:drop] + values[drop + 1 :]

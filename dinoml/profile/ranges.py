@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from dinoml.profile.job import Timing
 
-MARGIN = 0.02  # differences below this are noise, whatever the samples say
+MARGIN = 0.02  # relative differences below this are noise, whatever the samples say
+LEAST_NS = 100.0  # nobody notices less, and each range is one more kernel in the module
 REACH = 4  # how far beyond the measured values a choice is trusted, as a factor
 
 
@@ -43,7 +44,7 @@ class Range:
 
 def margin(a: Timing, b: Timing) -> float:
     """Return the relative difference below which two timings are equal."""
-    return max(MARGIN, (a.error_ns**2 + b.error_ns**2) ** 0.5 / max(min(a.median_ns, b.median_ns), 1e-9))
+    return max(MARGIN, max(LEAST_NS, math.hypot(a.error_ns, b.error_ns)) / max(min(a.median_ns, b.median_ns), 1e-9))
 
 
 def acceptable(timings: Mapping[str, Timing]) -> dict[str, float]:
@@ -61,6 +62,8 @@ def ranges(points: Sequence[Measured], listed: Sequence[str], symbolic: Sequence
     points = [p for p in points if p.timings]
     if not points:
         return []
+    if len(listed) == 1:
+        return [Range(listed[0])]
     options: list[tuple[int, ...]] = [(i,) for i in symbolic] or [()]
     if len(symbolic) > 1:
         options.append(tuple(symbolic))
@@ -68,7 +71,9 @@ def ranges(points: Sequence[Measured], listed: Sequence[str], symbolic: Sequence
     return min(plans, key=lambda p: (round(p[0], 3), len(p[1])))[1]
 
 
-def _along(points: Sequence[Measured], listed: Sequence[str], over: tuple[int, ...], extents: Mapping[int, tuple[int, int]]) -> tuple[float, list[Range]]:
+def _along(
+    points: Sequence[Measured], listed: Sequence[str], over: tuple[int, ...], extents: Mapping[int, tuple[int, int]]
+) -> tuple[float, list[Range]]:
     """Return (mean slowdown against the best of each point, ranges) for one integer."""
     groups: dict[int, list[Measured]] = {}
     for p in points:

@@ -76,7 +76,9 @@ def plan_entry(record: ProblemRecord) -> dict[str, Any]:
         "ranges": [r.to_json() for r in chosen],
         "why": why(record, chosen),
         "timings": [
-            {"candidate": n, "shape": show(p.point), "median_ns": t.median_ns, "spread": t.spread_ns} for p in record.points for n, t in p.timings.items()
+            {"candidate": n, "shape": show(p.point), "median_ns": t.median_ns, "spread": t.spread_ns}
+            for p in record.points
+            for n, t in p.timings.items()
         ],
     }
 
@@ -104,9 +106,9 @@ def point_json(record: ProblemRecord, p: PointRecord, roofline: Roofline | None)
     rows = []
     for t in sorted(p.timings.values(), key=lambda t: t.median_ns):
         seconds = max(t.median_ns, 1e-3) * 1e-9
-        row = {
-            "candidate": t.candidate, "median_ns": t.median_ns, "spread_ns": t.spread_ns, "error_ns": t.error_ns, "samples": t.samples, "runs": t.runs,
-            "gb_s": round(traffic / seconds / 1e9, 2), "gflop_s": round(flops / seconds / 1e9, 2),
+        row: dict[str, Any] = {
+            "candidate": t.candidate, "median_ns": t.median_ns, "spread_ns": t.spread_ns, "error_ns": t.error_ns,
+            "samples": t.samples, "runs": t.runs, "gb_s": round(traffic / seconds / 1e9, 2), "gflop_s": round(flops / seconds / 1e9, 2),
         }  # fmt: skip
         if roofline:
             least = max(flops / (roofline.gflop_s * 1e9), traffic / (roofline.copy_gb_s * 1e9))
@@ -130,7 +132,10 @@ def problem_json(record: ProblemRecord, roofline: Roofline | None) -> dict[str, 
         "ranges": [r.to_json() for r in chosen],
         "why": why(record, chosen),
         "points": [point_json(record, p, roofline) for p in record.points],
-        "skipped": [{"point": p, "reason": f"needs {work.nbytes(p) >> 20} MiB and {work.flops(p) / 1e9:.0f} GFLOP, more than a measurement may"} for p in record.skipped],
+        "skipped": [
+            {"point": p, "reason": f"takes {work.nbytes(p) >> 20} MiB and {work.flops(p) / 1e9:.0f} GFLOP, more than a measurement may"}
+            for p in record.skipped
+        ],
         "refused": [{"candidate": n, "reason": r} for n, r in record.refused.items()],
         "declined": [{"candidate": c.name, "reason": c.declined} for c in work.declined],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import mmap
 import os
 import pickle
@@ -56,7 +57,8 @@ class Child:
         paths = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
         self._log = Path(self._folder.name) / "log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env={**os.environ, "PYTHONPATH": paths})
+            environment = {**os.environ, "PYTHONPATH": paths}
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment)
         self.owner = os.getpid()
 
     def send(self, job: Job) -> None:
@@ -102,10 +104,8 @@ class Child:
             self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream:
-                try:
+                with contextlib.suppress(OSError):
                     stream.close()
-                except OSError:
-                    pass
         self._folder.cleanup()
 
 

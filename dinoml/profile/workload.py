@@ -91,7 +91,9 @@ class Workload:
         env = self.env(point)
         touched: dict[tuple[str, bool], int] = {}
         for port in self.kernel.ports:
-            grid = None if isinstance(port, PackedOperand) else _count(int(intexpr.evaluate(c.extent, env)) for c in port.coords if c.extent is not None)
+            grid = None
+            if not isinstance(port, PackedOperand):
+                grid = _count(int(intexpr.evaluate(c.extent, env)) for c in port.coords if c.extent is not None)
             for value, written in _touched(port):
                 whole = _count(self.shape(value, point))
                 key = (value, written)
@@ -115,7 +117,7 @@ class Workload:
         for c in self.candidates_at(point):
             source = self.sources[c.name]
             if c.name not in left_out:
-                runs.append(CandidateRun(c.name, source.name, bool(c.scratch), tuple(int(intexpr.evaluate(x, env)) for x in source.ints)))
+                runs.append(CandidateRun(c.name, source.name, tuple(int(intexpr.evaluate(x, env)) for x in source.ints)))
         buffers = tuple(self._buffer(v, point) for v in self.values)
         return PointJob(
             buffers=buffers, operands=tuple(self.values.index(v) for v, _, _ in self.kernel.operands), candidates=tuple(runs),
@@ -152,7 +154,10 @@ class Workload:
 
 
 def workloads(graph: Graph, target: Target) -> list[Workload]:
-    """Return the problems that the kernels of a graph pose, each once, in order of first use. The constant program is left out: it does not run with the model."""
+    """Return the problems that the kernels of a graph pose, each once, in order of first use.
+
+    The constant program is left out: it does not run with the model.
+    """
     ctx = LoweringContext(graph, target)
     states = {STATE + s.name: s.type for s in graph.states}
     found: dict[str, Workload] = {}
@@ -179,18 +184,27 @@ def index_extents(kernel: Kernel) -> Mapping[str, list[IntLike]]:
                 for inner in r.index:
                     visit(inner)
         elif isinstance(i, intexpr.Binary):
-            visit(i.a), visit(i.b)
+            visit(i.a)
+            visit(i.b)
         elif isinstance(i, intexpr.Poly):
             for a in intexpr.atoms(i):
                 visit(a)
 
     for e in _exprs(kernel):
-        for i in (*e.index, *e.guard) if isinstance(e, ex.Read) else (e.value,) if isinstance(e, ex.Index) else e.conditions if isinstance(e, ex.Select) else ():
+        for i in _integers(e):
             visit(i)
     for port in kernel.ports:
         for w in _writes(port):
             visit(w.offset)
     return out
+
+
+def _integers(e: ex.Expr) -> tuple[IntLike, ...]:
+    if isinstance(e, ex.Read):
+        return e.index + e.guard
+    if isinstance(e, ex.Index):
+        return (e.value,)
+    return e.conditions if isinstance(e, ex.Select) else ()
 
 
 def _exprs(kernel: Kernel) -> Iterator[ex.Expr]:

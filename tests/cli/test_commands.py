@@ -118,3 +118,17 @@ def test_ops_are_listed_and_shown(dinoml):
     assert dinoml("ops", "show", "gelu", "--json").json["kind"] == "pointwise"
     assert "did you mean gelu" in dinoml("ops", "show", "gleu").err
     assert "which operator" in dinoml("ops", "show").err
+
+
+def test_profile_writes_a_plan_that_compile_takes(dinoml, artifact, model, tmp_path):
+    plan, report = tmp_path / "plan.json", tmp_path / "report.json"
+    arguments = ("--iterations", 2, "--repeats", 1, "--shape", "batch=1,4", "--execution-plan-out", plan, "--out", report, "--json")
+    done = dinoml("profile", artifact, *arguments)
+    assert done.code == 0
+    assert json.loads(plan.read_text()) == done.json["plan"]
+    assert json.loads(report.read_text())["problems"]
+    again = dinoml("compile", model, "--out", tmp_path / "x.dinoml", "--execution-plan", plan, "--strict-plan", "--json")
+    assert again.code == 0
+    timed = [k for k in dinoml("explain", tmp_path / "x.dinoml", "--json").json if k["timings"]]
+    assert timed
+    assert "times the best" in dinoml("explain", tmp_path / "x.dinoml", timed[0]["name"]).out

@@ -281,7 +281,7 @@ def test_source_lines_point_to_the_model(tmp_path) -> None:
         (lambda x0: 3, "returned int"),
         (lambda x0: None, "returned nothing"),
         (lambda x0: {"a": x0 + 1, "b": dml.ops.output(x0, "a")}, "two outputs are named 'a'"),
-        (lambda x0: x0 if x0.sum() else x0, "while the model is traced"),
+        (lambda x0: x0 if x0.sum() else -x0, "while the model is traced"),
         (lambda x0: dml.trace(lambda y: y, inputs={"y": dml.TensorSpec([1])}), "inside a trace"),
     ],
 )

@@ -77,8 +77,9 @@ def _wrong(want: np.ndarray, inputs: list[np.ndarray]) -> dict[str, np.ndarray]:
 # What an operator may legitimately return for every case: its input, a constant, a shifted constant.
 _ALLOWED = {
     "identity": {"input 0"}, "zeros": {"zeros", "shift", "mean"}, "zeros_like": {"zeros", "shift", "mean"}, "ones": {"shift", "mean"},
-    "ones_like": {"shift", "mean"}, "full": {"shift", "mean"}, "full_like": {"shift", "mean"}, "extent": {"shift"}, "dropout": {"input 0"},
-    "cast": {"input 0"}, "expand": {"input 0"}, "concatenate": {"input 0", "input 1"}, "repeat_interleave": {"input 0"}, "squeeze": {"input 0"}, "unsqueeze": {"input 0"}, "broadcast_to": {"input 0"},
+    "ones_like": {"shift", "mean"}, "full": {"shift", "mean"}, "full_like": {"shift", "mean"}, "extent": {"shift"},
+    "cast": {"input 0"}, "expand": {"input 0"}, "concatenate": {"input 0", "input 1"}, "repeat_interleave": {"input 0"},
+    "squeeze": {"input 0"}, "unsqueeze": {"input 0"},
 }  # fmt: skip
 
 

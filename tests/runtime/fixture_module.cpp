@@ -21,15 +21,18 @@ int matmul(const dml_ctx* ctx, void* const* ptr, const int64_t* n) {
     float* t;
     int64_t inner, columns;
   } arg = {static_cast<const float*>(ptr[0]), static_cast<const float*>(ptr[1]), static_cast<float*>(ptr[2]), n[1], n[2]};
-  ctx->parallel_for(ctx, n[0], 1, [](void* p, int64_t begin, int64_t end, int) {
-    const Arg& a = *static_cast<const Arg*>(p);
-    for (int64_t i = begin; i < end; ++i)
-      for (int64_t j = 0; j < a.columns; ++j) {
-        float sum = 0;
-        for (int64_t k = 0; k < a.inner; ++k) sum += a.x[i * a.inner + k] * a.w[k * a.columns + j];
-        a.t[i * a.columns + j] = sum;
-      }
-  }, &arg);
+  ctx->parallel_for(
+      ctx, n[0], 1,
+      [](void* p, int64_t begin, int64_t end, int) {
+        const Arg& a = *static_cast<const Arg*>(p);
+        for (int64_t i = begin; i < end; ++i)
+          for (int64_t j = 0; j < a.columns; ++j) {
+            float sum = 0;
+            for (int64_t k = 0; k < a.inner; ++k) sum += a.x[i * a.inner + k] * a.w[k * a.columns + j];
+            a.t[i * a.columns + j] = sum;
+          }
+      },
+      &arg);
   return 0;
 }
 
@@ -100,12 +103,15 @@ int halve(const dml_ctx* ctx, void* const* ptr, const int64_t*) {
     volatile float* x;
     float* y;
   } arg = {static_cast<volatile float*>(ptr[0]), static_cast<float*>(ptr[1])};
-  ctx->parallel_for(ctx, 64, 1, [](void* p, int64_t begin, int64_t end, int) {
-    const Arg& a = *static_cast<const Arg*>(p);
-    const timespec moment = {0, 20000};
-    nanosleep(&moment, nullptr);
-    for (int64_t i = begin; i < end; ++i) a.y[i] = *a.x / 2;
-  }, &arg);
+  ctx->parallel_for(
+      ctx, 64, 1,
+      [](void* p, int64_t begin, int64_t end, int) {
+        const Arg& a = *static_cast<const Arg*>(p);
+        const timespec moment = {0, 20000};
+        nanosleep(&moment, nullptr);
+        for (int64_t i = begin; i < end; ++i) a.y[i] = *a.x / 2;
+      },
+      &arg);
   return 0;
 }
 
@@ -117,21 +123,28 @@ int loops(const dml_ctx* ctx, void* const* ptr, const int64_t* n) {
   } arg = {ctx, static_cast<int64_t*>(ptr[0]), n[0], n[1], 0};
   memset(arg.out, 0, static_cast<size_t>(n[0]) * 8);
   for (int turn = 0; turn < 4; ++turn)
-    ctx->parallel_for(ctx, n[0], n[1], [](void* p, int64_t begin, int64_t end, int worker) {
-      Arg& a = *static_cast<Arg*>(p);
-      if (worker < 0 || worker >= a.ctx->workers || begin % a.grain != 0 || (end != a.items && (end - begin) % a.grain != 0)) __atomic_store_n(&a.wrong, 1, __ATOMIC_RELAXED);
-      struct Inner {
-        int64_t *out, begin;
-        int worker;
-        bool wrong;
-      } inner = {a.out, begin, worker, false};
-      a.ctx->parallel_for(a.ctx, end - begin, 1, [](void* q, int64_t b, int64_t e, int w) {
-        Inner& in = *static_cast<Inner*>(q);
-        in.wrong = in.wrong || w != in.worker;
-        for (int64_t i = b; i < e; ++i) ++in.out[in.begin + i];
-      }, &inner);
-      if (inner.wrong) __atomic_store_n(&a.wrong, 1, __ATOMIC_RELAXED);
-    }, &arg);
+    ctx->parallel_for(
+        ctx, n[0], n[1],
+        [](void* p, int64_t begin, int64_t end, int worker) {
+          Arg& a = *static_cast<Arg*>(p);
+          if (worker < 0 || worker >= a.ctx->workers || begin % a.grain != 0 || (end != a.items && (end - begin) % a.grain != 0))
+            __atomic_store_n(&a.wrong, 1, __ATOMIC_RELAXED);
+          struct Inner {
+            int64_t *out, begin;
+            int worker;
+            bool wrong;
+          } inner = {a.out, begin, worker, false};
+          a.ctx->parallel_for(
+              a.ctx, end - begin, 1,
+              [](void* q, int64_t b, int64_t e, int w) {
+                Inner& in = *static_cast<Inner*>(q);
+                in.wrong = in.wrong || w != in.worker;
+                for (int64_t i = b; i < e; ++i) ++in.out[in.begin + i];
+              },
+              &inner);
+          if (inner.wrong) __atomic_store_n(&a.wrong, 1, __ATOMIC_RELAXED);
+        },
+        &arg);
   if (arg.wrong) return 1;
   return 0;
 }
@@ -158,12 +171,35 @@ constexpr AxisDesc fixed(int64_t n) { return {AxisDesc::fixed, n, -1}; }
 constexpr AxisDesc dim(int64_t i) { return {AxisDesc::dim, i, -1}; }
 constexpr AxisDesc computed(int64_t i) { return {AxisDesc::computed, i, -1}; }
 
-const AxisDesc axes_x[] = {dim(0), fixed(8)}, axes_y[] = {dim(0), fixed(3)}, axes_one[] = {fixed(1)}, axes_batch[] = {dim(0)}, axes_even[] = {dim(1)};
-const AxisDesc axes_half[] = {computed(4)}, axes_w[] = {fixed(8), fixed(3)}, axes_weight[] = {fixed(3), fixed(8)}, axes_three[] = {fixed(3)};
-const AxisDesc axes_two[] = {fixed(2)}, axes_four[] = {fixed(4)}, axes_found[] = {{AxisDesc::extent, 3, 0}}, axes_64[] = {fixed(64)}, axes_1000[] = {fixed(1000)};
+const AxisDesc axes_x[] = {dim(0), fixed(8)}, axes_y[] = {dim(0), fixed(3)}, axes_one[] = {fixed(1)}, axes_batch[] = {dim(0)},
+               axes_even[] = {dim(1)};
+const AxisDesc axes_half[] = {computed(4)}, axes_w[] = {fixed(8), fixed(3)}, axes_weight[] = {fixed(3), fixed(8)},
+               axes_three[] = {fixed(3)};
+const AxisDesc axes_two[] = {fixed(2)}, axes_four[] = {fixed(4)}, axes_found[] = {{AxisDesc::extent, 3, 0}}, axes_64[] = {fixed(64)},
+               axes_1000[] = {fixed(1000)};
 
 // Integers of all functions.
-enum { iBatch, iEight, iThree, iEven, iHalf, iBatch8, iBatch3, iEven4, iSmall, iOne, iFour, iBatch2, iHalf4, iItems, iGrain, iScratch, iBytes256, iBytes8000, nInts };
+enum {
+  iBatch,
+  iEight,
+  iThree,
+  iEven,
+  iHalf,
+  iBatch8,
+  iBatch3,
+  iEven4,
+  iSmall,
+  iOne,
+  iFour,
+  iBatch2,
+  iHalf4,
+  iItems,
+  iGrain,
+  iScratch,
+  iBytes256,
+  iBytes8000,
+  nInts
+};
 void eval(const int64_t* d, int64_t* i) {
   i[iBatch] = d[0], i[iEight] = 8, i[iThree] = 3, i[iEven] = d[1], i[iHalf] = d[1] / 2, i[iBatch8] = d[0] * 32, i[iBatch3] = d[0] * 12;
   i[iEven4] = d[1] * 4, i[iSmall] = d[0] <= 2, i[iOne] = 1, i[iFour] = 4, i[iBatch2] = d[0] * 2, i[iHalf4] = d[1] * 2;
@@ -176,12 +212,14 @@ constexpr Operand arena(int32_t i) { return {Operand::arena, i}; }
 constexpr Operand stored(int32_t i) { return {Operand::stored, i}; }
 constexpr Operand source(int32_t i) { return {Operand::source, i}; }
 
-const char* const kernels[] = {"k_matmul_small", "k_matmul", "k_add_bias", "k_count", "k_positives", "k_lookup", "k_wait", "k_misbehave", "k_copy", "k_halve", "k_loops", "k_transpose", "k_concat", "k_twice"};
+const char* const kernels[] = {"k_matmul_small", "k_matmul", "k_add_bias", "k_count", "k_positives", "k_lookup", "k_wait",
+                               "k_misbehave",    "k_copy",   "k_halve",    "k_loops", "k_transpose", "k_concat", "k_twice"};
 
 // main: y = x · w + b, the product in the arena, two variants of the first step.
 const int32_t matmul_ints[] = {iBatch, iEight, iThree}, bias_ints[] = {iBatch, iThree};
 const Operand matmul_operands[] = {in(0), stored(0), arena(0)}, bias_operands[] = {arena(0), stored(1), out(0)};
-const VariantDesc matmul_variants[] = {{iSmall, matmul, 0, -1, matmul_ints, 3, matmul_operands, 3}, {-1, matmul, 1, -1, matmul_ints, 3, matmul_operands, 3}};
+const VariantDesc matmul_variants[] = {{iSmall, matmul, 0, -1, matmul_ints, 3, matmul_operands, 3},
+                                       {-1, matmul, 1, -1, matmul_ints, 3, matmul_operands, 3}};
 const VariantDesc bias_variants[] = {{-1, add_bias, 2, -1, bias_ints, 2, bias_operands, 3}};
 const StepDesc main_steps[] = {{"matmul_0", "model.py:11", matmul_variants, 2}, {"add_1", "model.py:12", bias_variants, 1}};
 const TensorDesc main_inputs[] = {{"x", kF32, 2, axes_x, iBatch8, 0}}, main_outputs[] = {{"y", kF32, 2, axes_y, iBatch3, 0}};
@@ -250,20 +288,28 @@ const FunctionDesc functions[] = {
 };
 
 const DimDesc dims[] = {{"batch", 1, 4, 1}, {"even", 2, 8, 2}};
-const StoredConstantDesc stored_constants[] = {{{"weight_t", kF32, 2, axes_w, -1, 96}}, {{"bias", kF32, 1, axes_three, -1, 12}}, {{"table", kF32, 1, axes_four, -1, 16}}};
-const SourceConstantDesc source_constants[] = {{{"weight", kF32, 2, axes_weight, -1, 96}, -1}, {{"bias", kF32, 1, axes_three, -1, 12}, 1}, {{"a", kF32, 1, axes_two, -1, 8}, -1}, {{"b", kF32, 1, axes_two, -1, 8}, -1}};
+const StoredConstantDesc stored_constants[] = {
+    {{"weight_t", kF32, 2, axes_w, -1, 96}}, {{"bias", kF32, 1, axes_three, -1, 12}}, {{"table", kF32, 1, axes_four, -1, 16}}};
+const SourceConstantDesc source_constants[] = {{{"weight", kF32, 2, axes_weight, -1, 96}, -1},
+                                               {{"bias", kF32, 1, axes_three, -1, 12}, 1},
+                                               {{"a", kF32, 1, axes_two, -1, 8}, -1},
+                                               {{"b", kF32, 1, axes_two, -1, 8}, -1}};
 const StateDesc states[] = {{{"counter", kI64, 1, axes_one, -1, 8}}};
 
 const int32_t transpose_ints[] = {iThree, iEight};
-const Operand transpose_operands[] = {source(0), stored(0)}, concat_operands[] = {source(2), source(3), arena(0)}, twice_operands[] = {arena(0), stored(2)};
+const Operand transpose_operands[] = {source(0), stored(0)}, concat_operands[] = {source(2), source(3), arena(0)},
+              twice_operands[] = {arena(0), stored(2)};
 const VariantDesc transpose_variants[] = {{-1, transpose, 11, -1, transpose_ints, 2, transpose_operands, 2}};
 const VariantDesc concat_variants[] = {{-1, concat, 12, -1, nullptr, 0, concat_operands, 3}};
 const VariantDesc twice_variants[] = {{-1, twice, 13, -1, nullptr, 0, twice_operands, 2}};
-const StepDesc constant_steps[] = {{"transpose_0", "", transpose_variants, 1}, {"concat_1", "", concat_variants, 1}, {"twice_2", "", twice_variants, 1}};
+const StepDesc constant_steps[] = {
+    {"transpose_0", "", transpose_variants, 1}, {"concat_1", "", concat_variants, 1}, {"twice_2", "", twice_variants, 1}};
 const BufferDesc constant_buffers[] = {{"joined", iScratch, kF32}};
-const FunctionDesc constant_program = {"constants", nullptr, 0, nullptr, 0, nInts, eval, constant_buffers, 1, main_plans, 2, constant_steps, 3, 0};
+const FunctionDesc constant_program = {"constants", nullptr,    0, nullptr,        0, nInts, eval, constant_buffers,
+                                       1,           main_plans, 2, constant_steps, 3, 0};
 
 }  // namespace
 
 extern "C" const ModuleDesc dinoml_module_desc = {
-    1, "fixture", "cpu", "sse3", "fixture-digest", dims, 2, stored_constants, 3, source_constants, 4, states, 1, kernels, 14, functions, 9, &constant_program};
+    1,       "fixture", "cpu",     "sse3", "fixture-digest", dims, 2, stored_constants, 3, source_constants, 4, states, 1,
+    kernels, 14,        functions, 9,      &constant_program};

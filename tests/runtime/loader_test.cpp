@@ -24,15 +24,12 @@ void expect(bool condition, const char* what) {
   ++failures;
 }
 
-template <class Body>
-void expect_error(dinoml_status status, const char* words, Body&& body) {
+template <class Body> void expect_error(dinoml_status status, const char* words, Body&& body) {
   try {
     body();
     printf("failed: no error, expected \"%s\"\n", words);
     ++failures;
-  } catch (const dinoml::Error& error) {
-    expect(error.status() == status && strstr(error.what(), words), error.what());
-  }
+  } catch (const dinoml::Error& error) { expect(error.status() == status && strstr(error.what(), words), error.what()); }
 }
 
 std::vector<float> product(const std::vector<float>& x) {

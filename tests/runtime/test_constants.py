@@ -123,18 +123,26 @@ def test_replacing_during_runs(module: runtime.Module, x: np.ndarray, y: np.ndar
         while not stop.is_set():
             seen.add(session.run_numpy({"x": x})["y"].tobytes())
 
-    worker = threading.Thread(target=run)
-    worker.start()
+    workers = [threading.Thread(target=run) for _ in range(3)]
+    for worker in workers:
+        worker.start()
     weight = np.arange(24, dtype=np.float32).reshape(3, 8) / 8
     for turn in range(200):
         sign = np.float32(1 if turn % 2 else -1)
         module.set_constants({"weight": weight * sign, "bias": np.array([1, 2, 3], np.float32) * sign})
     stop.set()
-    worker.join()
+    for worker in workers:
+        worker.join()
     assert seen <= {y.tobytes(), (-y).tobytes()}
 
 
 def test_not_from_a_trace(module: runtime.Module, session: runtime.Session, x: np.ndarray) -> None:
-    session.set_trace(lambda event: module.set_constants({"bias": np.zeros(3, np.float32)}))
+    other = module.create_session(threads=1)
+
+    def change(event: runtime.TraceEvent) -> None:
+        other.run_numpy({"x": x})
+        module.set_constants({"bias": np.zeros(3, np.float32)})
+
+    session.set_trace(change)
     with pytest.raises(errors.BusyError, match="during a run"):
         session.run_numpy({"x": x})

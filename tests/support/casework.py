@@ -87,3 +87,31 @@ def function_key(case: Case) -> str:
 
 def _shown(v: Any) -> str:
     return str(v) if isinstance(v, IntExpr) else repr([_shown(x) for x in v]) if isinstance(v, (tuple, list)) else repr(v)
+
+
+def compiled(op: Operator) -> list[Case]:
+    """Return the cases worth compiling: every shape with one dtype, the dtypes in turn; special values and tails with every dtype.
+
+    That each dtype's index maps are right is checked without a compiler; code differs by dtype in loads, stores and functions.
+    """
+    groups: dict[str, list[Case]] = {}
+    for c in matrix(op):
+        groups.setdefault(_undyed(c), []).append(c)
+    out: list[Case] = []
+    for i, group in enumerate(groups.values()):
+        by_dtypes: dict[str, list[Case]] = {}
+        for c in group:
+            by_dtypes.setdefault(_dtypes(c), []).append(c)
+        kinds = list(by_dtypes)
+        every = i == 0 or group[0].special
+        for kind in kinds if every else kinds[i % len(kinds) :][:1]:
+            out += by_dtypes[kind]
+    return out
+
+
+def _dtypes(c: Case) -> str:
+    return ",".join("-" if t is None else t.dtype for t in c.types)
+
+
+def _undyed(c: Case) -> str:
+    return repr(([None if t is None else str(t.shape) for t in c.types], sorted((k, _shown(v)) for k, v in c.attrs.items()), c.special))

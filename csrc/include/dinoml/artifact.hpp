@@ -43,8 +43,10 @@ class FileView {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) throw Error(errno == ENOENT || errno == ENOTDIR ? dinoml_damaged : dinoml_io_error, path + ": " + strerror(errno));
     struct stat info;
-    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) bytes_ = static_cast<size_t>(info.st_size);
-    else errno = EISDIR;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+      bytes_ = static_cast<size_t>(info.st_size);
+    else
+      errno = EISDIR;
     if (bytes_ > 0) data_ = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
     const int problem = errno;
     close(fd);
@@ -100,12 +102,14 @@ inline void check_versions(const json::Value& document, const std::string& path)
   if (!format || format->kind != json::Value::Kind::integer || !document.find("abi_version"))
     throw Error(dinoml_unsupported_version, path + ": not the manifest of a DinoML artifact (format_version is missing)");
   if (format->integer != kFormatVersion)
-    throw Error(dinoml_unsupported_version, path + ": artifact format " + std::to_string(format->integer) + ", but this runtime reads format " +
-                                                std::to_string(kFormatVersion) + ". Upgrade dinoml, or compile the model again with this version");
+    throw Error(dinoml_unsupported_version, path + ": artifact format " + std::to_string(format->integer) +
+                                                ", but this runtime reads format " + std::to_string(kFormatVersion) +
+                                                ". Upgrade dinoml, or compile the model again with this version");
   const int64_t abi = document.at("abi_version").number();
   if (abi != DINOML_ABI_VERSION)
     throw Error(dinoml_unsupported_version, path + ": module ABI " + std::to_string(abi) + ", but this runtime speaks ABI " +
-                                                std::to_string(DINOML_ABI_VERSION) + ". Upgrade dinoml, or compile the model again with this version");
+                                                std::to_string(DINOML_ABI_VERSION) +
+                                                ". Upgrade dinoml, or compile the model again with this version");
 }
 
 inline void check_own_digest(const json::Value& document, const std::string& path) {
@@ -120,7 +124,8 @@ inline void check_own_digest(const json::Value& document, const std::string& pat
 }
 
 inline FileRecord file_record(const std::string& name, const json::Value& value) {
-  if (name.empty() || name[0] == '/' || name.find("..") != std::string::npos) throw json::Error("file name \"" + name + "\" leaves the folder");
+  if (name.empty() || name[0] == '/' || name.find("..") != std::string::npos)
+    throw json::Error("file name \"" + name + "\" leaves the folder");
   FileRecord out;
   out.name = name;
   out.bytes = value.at("bytes").number();

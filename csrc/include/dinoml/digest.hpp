@@ -87,7 +87,8 @@ class Sha256 {
     uint32_t s[8];
     memcpy(s, state_, sizeof s);
     for (int i = 0; i < 64; ++i) {
-      const uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) + kRound[i] + w[i];
+      const uint32_t t1 =
+          s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) + kRound[i] + w[i];
       const uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
       memmove(s + 1, s, 7 * sizeof(uint32_t));
       s[4] += t1;

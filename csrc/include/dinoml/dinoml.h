@@ -35,25 +35,25 @@ typedef enum dinoml_device { dinoml_cpu = 0, dinoml_cuda = 1, dinoml_rocm = 2 } 
 
 typedef enum dinoml_status_code {
   dinoml_ok = 0,
-  dinoml_bad_argument = 1,         // null pointer, wrong count, wrong rank
-  dinoml_unknown_name = 2,         // no such function, input, constant, state
-  dinoml_shape_mismatch = 3,       // an extent differs from what it must equal
+  dinoml_bad_argument = 1,    // null pointer, wrong count, wrong rank
+  dinoml_unknown_name = 2,    // no such function, input, constant, state
+  dinoml_shape_mismatch = 3,  // an extent differs from what it must equal
   dinoml_dtype_mismatch = 4,
-  dinoml_dim_out_of_range = 5,     // a dim is outside min..max or not a multiple of divisible_by
+  dinoml_dim_out_of_range = 5,  // a dim is outside min..max or not a multiple of divisible_by
   dinoml_device_mismatch = 6,
   dinoml_not_contiguous = 7,
-  dinoml_overlap = 8,              // an output shares memory with an input or another output
-  dinoml_damaged = 9,              // a file of the artifact is missing or not what was written
-  dinoml_unsupported_version = 10, // made by a newer or foreign writer
+  dinoml_overlap = 8,               // an output shares memory with an input or another output
+  dinoml_damaged = 9,               // a file of the artifact is missing or not what was written
+  dinoml_unsupported_version = 10,  // made by a newer or foreign writer
   dinoml_missing_cpu_feature = 11,
-  dinoml_busy = 12,                // the session is running, or the module has open sessions
+  dinoml_busy = 12,  // the session is running, or the module has open sessions
   dinoml_closed = 13,
   dinoml_constants_missing = 14,
-  dinoml_kernel_failed = 15,       // a kernel returned a non-zero launch status
-  dinoml_index_error = 16,         // a run-time index was out of range
+  dinoml_kernel_failed = 15,  // a kernel returned a non-zero launch status
+  dinoml_index_error = 16,    // a run-time index was out of range
   dinoml_out_of_memory = 17,
   dinoml_io_error = 18,
-  dinoml_aborted = 19,             // the trace callback asked to stop
+  dinoml_aborted = 19,  // the trace callback asked to stop
   dinoml_internal = 20
 } dinoml_status_code;
 
@@ -74,7 +74,12 @@ typedef struct dinoml_tensor {
 typedef struct dinoml_module dinoml_module;
 typedef struct dinoml_session dinoml_session;
 
-typedef enum dinoml_axis_kind { dinoml_axis_fixed = 0, dinoml_axis_dim = 1, dinoml_axis_computed = 2, dinoml_axis_extent = 3 } dinoml_axis_kind;
+typedef enum dinoml_axis_kind {
+  dinoml_axis_fixed = 0,
+  dinoml_axis_dim = 1,
+  dinoml_axis_computed = 2,
+  dinoml_axis_extent = 3
+} dinoml_axis_kind;
 
 // One axis. value: the extent (fixed) or the index of the dim (dim); otherwise unused. The expression behind a computed axis is in
 // manifest.json. An extent axis is known only after the run (output_shapes); before it, infer_shapes tells the capacity.
@@ -90,7 +95,13 @@ typedef struct dinoml_tensor_info {
   int32_t ndim;
 } dinoml_tensor_info;
 
-typedef enum dinoml_role { dinoml_role_input = 0, dinoml_role_output = 1, dinoml_role_source = 2, dinoml_role_stored = 3, dinoml_role_state = 4 } dinoml_role;
+typedef enum dinoml_role {
+  dinoml_role_input = 0,
+  dinoml_role_output = 1,
+  dinoml_role_source = 2,
+  dinoml_role_stored = 3,
+  dinoml_role_state = 4
+} dinoml_role;
 
 typedef struct dinoml_module_info {
   const char* name;
@@ -136,7 +147,7 @@ typedef struct dinoml_session_options {
 typedef struct dinoml_session_info {
   int32_t threads;
   int32_t debug;
-  int64_t arena_bytes;    // what the session holds now
+  int64_t arena_bytes;  // what the session holds now
   int64_t scratch_bytes;
   int64_t state_bytes;
 } dinoml_session_info;
@@ -158,7 +169,7 @@ typedef struct dinoml_operand_view {
   int64_t bytes;
   int32_t kind;
   int32_t index;
-  int32_t dtype;     // 0 where there is none
+  int32_t dtype;  // 0 where there is none
 } dinoml_operand_view;
 
 typedef struct dinoml_trace_event {
@@ -203,14 +214,15 @@ typedef struct dinoml_api {
 
   // shapes: the extents of all outputs, one output after the other. infer_shapes gives the capacity of extent axes,
   // output_shapes what the last run of the function produced (a smaller extent is the leading part of the buffer along that axis).
-  dinoml_status (*infer_shapes)(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs, int64_t* shapes, int32_t count);
+  dinoml_status (*infer_shapes)(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs, int64_t* shapes,
+                                int32_t count);
   dinoml_status (*output_shapes)(dinoml_session* session, int32_t function, int64_t* shapes, int32_t count);
   dinoml_status (*run)(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs,
                        const dinoml_tensor* outputs, int32_t n_outputs);
   // run_ns: `iterations` wall times. step_ns: iterations * n_steps times, or NULL (timing each step costs a clock read per step).
   dinoml_status (*benchmark)(dinoml_session* session, int32_t function, const dinoml_tensor* inputs, int32_t n_inputs,
-                             const dinoml_tensor* outputs, int32_t n_outputs, int32_t warmup, int32_t iterations,
-                             int64_t* run_ns, int64_t* step_ns);
+                             const dinoml_tensor* outputs, int32_t n_outputs, int32_t warmup, int32_t iterations, int64_t* run_ns,
+                             int64_t* step_ns);
 
   // States. name NULL in state_reset: all of them.
   dinoml_status (*state_get)(dinoml_session* session, const char* name, const dinoml_tensor* destination);
@@ -223,10 +235,17 @@ typedef const dinoml_api* (*dinoml_get_api_fn)(uint32_t version);
 
 static inline int64_t dinoml_dtype_bytes(int32_t dtype) {
   switch (dtype) {
-    case dinoml_float64: case dinoml_int64: return 8;
-    case dinoml_float32: case dinoml_int32: return 4;
-    case dinoml_float16: case dinoml_bfloat16: return 2;
-    case dinoml_bool: case dinoml_float8_e4m3: case dinoml_float8_e5m2: case dinoml_int8: case dinoml_uint8: return 1;
+    case dinoml_float64:
+    case dinoml_int64: return 8;
+    case dinoml_float32:
+    case dinoml_int32: return 4;
+    case dinoml_float16:
+    case dinoml_bfloat16: return 2;
+    case dinoml_bool:
+    case dinoml_float8_e4m3:
+    case dinoml_float8_e5m2:
+    case dinoml_int8:
+    case dinoml_uint8: return 1;
     default: return 0;
   }
 }

@@ -43,8 +43,7 @@ class Tensor {
     out.data_ = std::shared_ptr<void>(memory, free);
     return out;
   }
-  template <class T>
-  static Tensor from(std::vector<int64_t> shape, const std::vector<T>& values) {
+  template <class T> static Tensor from(std::vector<int64_t> shape, const std::vector<T>& values) {
     Tensor out = empty(DTypeOf<T>::value, std::move(shape));
     if (static_cast<int64_t>(values.size() * sizeof(T)) != out.bytes())
       throw Error(dinoml_shape_mismatch, "Tensor::from got " + std::to_string(values.size()) + " values for another shape");
@@ -55,8 +54,7 @@ class Tensor {
   int32_t dtype() const { return dtype_; }
   const std::vector<int64_t>& shape() const { return shape_; }
   void* raw() const { return data_.get(); }
-  template <class T>
-  T* data() const {
+  template <class T> T* data() const {
     if (dtype_ != DTypeOf<T>::value) throw Error(dinoml_dtype_mismatch, std::string("the tensor holds ") + dinoml_dtype_name(dtype_));
     return static_cast<T*>(data_.get());
   }
@@ -82,7 +80,8 @@ class Tensor {
     if (out.bytes() == 0) return;
     if (axis + 1 >= shape_.size()) {
       const size_t n = axis < shape_.size() ? static_cast<size_t>(out.shape_[axis]) : 1;
-      memcpy(static_cast<char*>(out.raw()) + static_cast<size_t>(to) * size, static_cast<const char*>(raw()) + static_cast<size_t>(from) * size, n * size);
+      memcpy(static_cast<char*>(out.raw()) + static_cast<size_t>(to) * size,
+             static_cast<const char*>(raw()) + static_cast<size_t>(from) * size, n * size);
       return;
     }
     for (int64_t i = 0; i < out.shape_[axis]; ++i)
@@ -281,7 +280,8 @@ class Session {
   // Runs with fresh outputs. Throws Error that names a missing or unknown input.
   std::map<std::string, Tensor> run(const std::map<std::string, Tensor>& inputs, const std::string& function = "") {
     const Call call = prepare(inputs, function);
-    module_.check(module_.api().run(handle(), call.function, call.inputs.data(), size(call.inputs), call.outputs.data(), size(call.outputs)));
+    module_.check(
+        module_.api().run(handle(), call.function, call.inputs.data(), size(call.inputs), call.outputs.data(), size(call.outputs)));
     std::vector<int64_t> actual(call.shapes.size());
     module_.check(module_.api().output_shapes(handle(), call.function, actual.data(), size(actual)));
     std::map<std::string, Tensor> out;
@@ -296,7 +296,8 @@ class Session {
   }
 
   // Wall time of each iteration in nanoseconds.
-  std::vector<int64_t> benchmark(const std::map<std::string, Tensor>& inputs, int32_t warmup, int32_t iterations, const std::string& function = "") {
+  std::vector<int64_t> benchmark(const std::map<std::string, Tensor>& inputs, int32_t warmup, int32_t iterations,
+                                 const std::string& function = "") {
     const Call call = prepare(inputs, function);
     std::vector<int64_t> times(static_cast<size_t>(iterations));
     module_.check(module_.api().benchmark(handle(), call.function, call.inputs.data(), size(call.inputs), call.outputs.data(),
@@ -313,10 +314,7 @@ class Session {
     std::vector<Tensor> tensors;  // the outputs' memory
   };
 
-  template <class T>
-  static int32_t size(const std::vector<T>& values) {
-    return static_cast<int32_t>(values.size());
-  }
+  template <class T> static int32_t size(const std::vector<T>& values) { return static_cast<int32_t>(values.size()); }
 
   Call prepare(const std::map<std::string, Tensor>& inputs, const std::string& function) {
     Call call;
@@ -336,7 +334,8 @@ class Session {
       axes += static_cast<size_t>(outputs.back().ndim);
     }
     call.shapes.resize(axes);
-    module_.check(module_.api().infer_shapes(handle(), call.function, call.inputs.data(), size(call.inputs), call.shapes.data(), size(call.shapes)));
+    module_.check(
+        module_.api().infer_shapes(handle(), call.function, call.inputs.data(), size(call.inputs), call.shapes.data(), size(call.shapes)));
     auto at = call.shapes.begin();
     for (const dinoml_tensor_info& output : outputs) {
       call.names.push_back(output.name);

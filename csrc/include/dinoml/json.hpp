@@ -215,7 +215,9 @@ class Reader {
     if (at_ >= text_.size()) fail("ends early");
     const char c = text_[at_++];
     switch (c) {
-      case '"': case '\\': case '/': out += c; return;
+      case '"':
+      case '\\':
+      case '/': out += c; return;
       case 'b': out += '\b'; return;
       case 'f': out += '\f'; return;
       case 'n': out += '\n'; return;

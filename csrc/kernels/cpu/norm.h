@@ -4,7 +4,7 @@
 // of columns and keeps n2 x block in scratch; each lane is another norm.
 // Traffic: x is evaluated once and read once; the other passes are over the scratch, in L1 or L2; y is written once.
 // The variance is corrected two-pass: it subtracts the mean of the residuals, which also corrects the mean.
-// Scratch for each worker, in bytes: rows 4 * round_up(n3, 64); columns round_up(4 * n2 * column_block(n2), 64).
+// Scratch for each worker, in bytes: rows 4 * round_up(n3, 64); columns round_up(4 * n2 * norm_block(n2), 64).
 #pragma once
 #include "row.h"
 
@@ -12,6 +12,8 @@ namespace dml::cpu {
 
 struct NormDims { i64 n0, n1, n2, n3; double eps; };
 enum class Norm { standard, rms, l2 };
+
+DML_FN i64 norm_block(i64 n2) { return column_block(n2); }  // columns that a worker takes at a time
 
 // The factor, from the sum of squares (of residuals, and their sum, for the standard norm).
 template <Norm K, int N> DML_FN Vec<float, N> norm_factor(Vec<float, N> squares, Vec<float, N> residuals, float n, float eps) {
@@ -59,7 +61,7 @@ DML_FN void norm_row(const Load& x, const Store& y, i64 i0, i64 i1, i64 i2, i64 
 template <int W, Norm K, class Load, class Store>
 DML_FN void norm_columns(const Load& x, const Store& y, i64 i0, i64 i1, i64 n2, i64 left, i64 right, float eps, float* s) {
   using F = Vec<float, W>;
-  constexpr int most = 1024 / W;
+  constexpr int most = 512 / W;
   const Full<W> full{};
   const i64 width = round_up(right - left, W);
   const float n = float(n2);
@@ -124,7 +126,7 @@ template <class P, class Load, class Store> int norm(const dml_ctx& ctx, const N
       each_outer(begin, end, d.n1, d.n2, [&](i64 i0, i64 i1, i64 i2) DML_INLINE { norm_row<W, P::kind>(x, y, i0, i1, i2, d.n3, eps, s); });
     });
   } else {
-    const i64 block = column_block(d.n2), blocks = (d.n3 + block - 1) / block, bytes = round_up(4 * d.n2 * block, 64);
+    const i64 block = norm_block(d.n2), blocks = (d.n3 + block - 1) / block, bytes = round_up(4 * d.n2 * block, 64);
     parallel(ctx, d.n0 * d.n1 * blocks, grain_of(block * d.n2), [&](i64 begin, i64 end, int worker) {
       auto x = x_;
       auto y = y_;

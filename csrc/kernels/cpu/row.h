@@ -62,8 +62,8 @@ template <int W, int R, class Port, class L> DML_FN Fetched<Port, W, R> fetch_ro
   return got;
 }
 
-// Columns that a worker of a column kernel takes at a time when it keeps n2 rows of them in scratch: 512 KiB of floats, 32
-// to 256 columns; a multiple of the lanes, of which there are 32 at most.
+// Columns that a worker of a column kernel takes at a time when it keeps n2 rows of them in scratch: 512 KiB of floats, but
+// 64 to 512 columns (narrower pieces of rows are latency-bound); a multiple of the lanes, of which there are 32 at most.
 DML_FN i64 column_block(i64 n2) {
   const i64 fits = 131072 / (n2 < 1 ? 1 : n2) / 32 * 32;
   return fits < 64 ? 64 : fits > 512 ? 512 : fits;

@@ -3,13 +3,15 @@
 // of columns and keeps n2 x block in scratch; each lane is another softmax.
 // Traffic: x is evaluated once and read once; three passes over the scratch, which stays in L1 or L2; y is written once.
 // Special values as NumPy's exp(x - max(x)) / sum: a NaN or +inf makes the row NaN, so does a row of -inf only.
-// Scratch for each worker, in bytes, rounded up to 64: rows 4 * round_up(n3, 64); columns 4 * n2 * column_block(n2).
+// Scratch for each worker, in bytes, rounded up to 64: rows 4 * round_up(n3, 64); columns 4 * n2 * softmax_block(n2).
 #pragma once
 #include "row.h"
 
 namespace dml::cpu {
 
 struct SoftmaxDims { i64 n0, n1, n2, n3; };
+
+DML_FN i64 softmax_block(i64 n2) { return column_block(n2); }  // columns that a worker takes at a time
 
 // One row: s holds it. Lanes past the end are exp(-inf - max) = 0 in the sum.
 template <int W, bool Log, class Load, class Store> DML_FN void softmax_row(const Load& x, const Store& y, i64 i0, i64 i1, i64 i2, i64 n, float* s) {
@@ -43,7 +45,7 @@ template <int W, bool Log, class Load, class Store> DML_FN void softmax_row(cons
 template <int W, bool Log, class Load, class Store>
 DML_FN void softmax_columns(const Load& x, const Store& y, i64 i0, i64 i1, i64 n2, i64 left, i64 right, float* s) {
   using F = Vec<float, W>;
-  constexpr int most = 1024 / W;
+  constexpr int most = 512 / W;
   const Full<W> full{};
   const i64 width = round_up(right - left, W);
   F m[most], z[most];
@@ -105,7 +107,7 @@ template <class P, class Load, class Store> int softmax(const dml_ctx& ctx, cons
       each_outer(begin, end, d.n1, d.n2, [&](i64 i0, i64 i1, i64 i2) DML_INLINE { softmax_row<W, P::log>(x, y, i0, i1, i2, d.n3, s); });
     });
   } else {
-    const i64 block = column_block(d.n2), blocks = (d.n3 + block - 1) / block, bytes = round_up(4 * d.n2 * block, 64);
+    const i64 block = softmax_block(d.n2), blocks = (d.n3 + block - 1) / block, bytes = round_up(4 * d.n2 * block, 64);
     parallel(ctx, d.n0 * d.n1 * blocks, grain_of(4 * block * d.n2), [&](i64 begin, i64 end, int worker) {
       auto x = x_;
       auto y = y_;

@@ -86,7 +86,7 @@ template <int Count, int Threads> DML_FN void read_run(const float* from, int t,
 }
 
 template <class P, class A, class B, class Y>
-__global__ void __launch_bounds__(P::threads) gemm_kernel(GemmDims d, unsigned m_tiles, unsigned n_tiles, A a, B b, Y y) {
+__global__ void __launch_bounds__(P::threads, 2) gemm_kernel(GemmDims d, unsigned m_tiles, unsigned n_tiles, A a, B b, Y y) {
   constexpr int BM = P::BM, BN = P::BN, BK = P::BK, TM = P::TM, TN = P::TN, T = P::threads, tx = BN / TN, ty = BM / TM;
   constexpr int pm = BM + 4, pn = BN + 4;  // the rows of a slice start in different banks
   static_assert(tx * ty == T && TM % 4 == 0 && TN % 4 == 0, "a thread for each TM x TN");
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(P::threads) gemm_kernel(GemmDims d, unsigned m
     __syncthreads();
     const bool more = k0 + BK < d.k;
     if (more) fetch(k0 + BK);
-    DML_UNROLL for (int k = 0; k < BK; k++) {
+    _Pragma("unroll 2") for (int k = 0; k < BK; k++) {  // not all of it: the reads would be hoisted and spill
       float x[TM], z[TN];
       read_run<TM, ty>(shared_a[half] + k * pm, w, x);
       read_run<TN, tx>(shared_b[half] + k * pn, u, z);

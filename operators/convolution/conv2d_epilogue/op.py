@@ -11,4 +11,4 @@ def expand(
 ) -> Tensor:
     y: Tensor = b.conv2d(x, weight, bias, **window)
     y = y if residual is None else y + residual
-    return b.relu(y) if activation == "relu" else y  # type: ignore[no-any-return]
+    return b.relu(y) if activation == "relu" else y

@@ -28,7 +28,7 @@ def _sum_lonely(b: Builder, x: Tensor, term: str, kept: set[str]) -> tuple[Tenso
 
 
 def _ordered(b: Builder, x: Tensor, term: str, wanted: str) -> Tensor:
-    return x if term == wanted else b.permute(x, tuple(term.index(ch) for ch in wanted))  # type: ignore[no-any-return]
+    return x if term == wanted else b.permute(x, tuple(term.index(ch) for ch in wanted))
 
 
 def expand(b_: Builder, a: Tensor, b: Tensor | None, *, equation: str) -> Tensor:

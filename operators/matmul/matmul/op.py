@@ -12,4 +12,4 @@ def expand(b_: Builder, a: Tensor, b: Tensor) -> Tensor:
     y: Tensor = b_.gemm(left, right)
     if a.rank == 1:
         y = b_.squeeze(y, -2)
-    return b_.squeeze(y, -1) if b.rank == 1 else y  # type: ignore[no-any-return]
+    return b_.squeeze(y, -1) if b.rank == 1 else y
