@@ -65,4 +65,6 @@ def gpu_candidates(problem: Problem) -> list[Candidate]:
         tile = (("BM", side), ("BN", side), ("BK", 16), ("TM", each), ("TN", each), ("threads", (side // each) ** 2))
         return Candidate(f"tile{side}", "kernels/gpu/gemm.h", "dml::gpu::gemm", (*tile, *common), conditions, packed=kind)
 
+    if min(a_width, b_width) < 4:  # a large tile would hold so many addresses that it spills
+        return [one(64, 4, ())]
     return [one(64, 4, (64 - m,)), one(64, 4, (64 - n,)), one(128, 8, ()), one(64, 4, ())]

@@ -17,7 +17,7 @@ from dinoml.ir import expr, graph
 from dinoml.ir.graph import TensorType
 from dinoml.ir.intexpr import IntLike
 from dinoml.operators import attributes, pointwise
-from dinoml.operators.call import OpCall
+from dinoml.operators.call import OpCall, OperatorError
 from dinoml.operators.spec import OperatorSpec
 
 if TYPE_CHECKING:
@@ -134,10 +134,13 @@ class Operator:
 
     def expand(self, call: OpCall, builder: Builder, inputs: Sequence[Tensor | None]) -> tuple[Tensor, ...]:
         """Return the results of a composite in terms of other operators, added to `builder`."""
-        if self.spec.variadic:
-            out = self.function("expand")(builder, list(inputs), **self.own(call.attrs))
-        else:
-            out = self.function("expand")(builder, *inputs, **self.own(call.attrs))
+        args = [list(inputs)] if self.spec.variadic else list(inputs)
+        try:
+            out = self.function("expand")(builder, *args, **self.own(call.attrs))
+        except ValueError as e:
+            if not call.source or call.source in str(e):
+                raise
+            raise OperatorError(f"{e} [{call.source}]") from e
         return tuple(out) if isinstance(out, (list, tuple)) else (out,)
 
     def reference(self, inputs: Sequence[np.ndarray[Any, Any] | None], attrs: Mapping[str, Any]) -> tuple[np.ndarray[Any, Any], ...]:

@@ -61,7 +61,7 @@ def choose(record: ProblemRecord) -> list[Range]:
     out = record.refused
     symbolic = [i for i, d in enumerate(work.kernel.dims) if not isinstance(d, int)]
     measured = [Measured(work.sizes(p.point), {n: t for n, t in p.timings.items() if n not in out}) for p in record.points]
-    listed = [c.name for c in work.usable if c.name not in out]
+    listed = list(dict.fromkeys(c.name for c in work.usable if c.name not in out))
     return ranges(measured, listed, symbolic, {i: intexpr.bounds(work.kernel.dims[i]) for i in symbolic})
 
 
@@ -85,7 +85,7 @@ def plan_entry(record: ProblemRecord) -> dict[str, Any]:
 
 def why(record: ProblemRecord, chosen: Sequence[Range]) -> str:
     """Return in words what the choice rests on."""
-    listed = [c.name for c in record.work.usable]
+    listed = list(dict.fromkeys(c.name for c in record.work.usable))
     if not chosen:
         return "nothing could be measured: the listed order stands"
     if len(listed) == 1:

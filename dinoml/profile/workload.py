@@ -105,9 +105,10 @@ class Workload:
         return self.nbytes(point) <= limit and self.flops(point) <= MOST_FLOPS
 
     def candidates_at(self, point: Point) -> list[Candidate]:
-        """Return the candidates whose conditions hold at a point."""
+        """Return the candidates whose conditions hold at a point; one that is listed for several reasons counts once."""
         env = self.env(point)
-        return [c for c in self.usable if all(intexpr.evaluate(x, env) >= 0 for x in c.conditions)]
+        found = {c.name: c for c in self.usable if all(intexpr.evaluate(x, env) >= 0 for x in c.conditions)}
+        return list(found.values())
 
     def job(self, index: int, point: Point, without: Iterable[str] = ()) -> PointJob:
         """Return the measurement of one point."""
