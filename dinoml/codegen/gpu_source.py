@@ -29,8 +29,9 @@ def render_gpu_kernel(kernel: Kernel, candidate: Candidate) -> KernelSource:
     structs: list[str] = []
     ports = [_port(port, candidate, operands, table, structs) for port in kernel.ports]
     text = environment().get_template("kernel_gpu.jinja").render(
-        header=candidate.header, namespace=candidate.function.rpartition("::")[0], structs=structs, params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims,
-        function=candidate.function, name=PLACEHOLDER, dims_type=template(kernel.template).DIMS, scratch=candidate.scratch, operands=len(operands), alignment=ACCESS,
+        header=candidate.header, namespace=candidate.function.rpartition("::")[0], function=candidate.function, name=PLACEHOLDER,
+        structs=structs, params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims,
+        dims_type=template(kernel.template).DIMS, scratch=candidate.scratch, operands=len(operands), alignment=ACCESS,
     )  # fmt: skip
     name = "dml_k_" + hashlib.sha256(text.encode()).hexdigest()[:16]
     return KernelSource(name, text.replace(PLACEHOLDER, name), tuple(table.items), operands, candidate)
@@ -105,20 +106,21 @@ def row_candidates(problem: Problem, name: str, params: tuple[tuple[str, object]
     n3 = problem.dims[3]
     width = vector_width(problem.kernel.ports)
 
-    def one(label: str, form: str, threads: int, rest: tuple[tuple[str, object], ...], conditions: tuple[IntLike, ...] = (), scratch: str = "") -> Candidate:
+    def one(label: str, form: str, threads: int, rest: tuple[tuple[str, object], ...] = (), conditions: tuple[IntLike, ...] = ()) -> Candidate:
         common = (("width", width), ("form", f"Form::{form}"), ("threads", threads))
+        scratch = "" if form == "rows" else "row_scratch(d.n0, d.n1, d.n2, d.n3)"
         return Candidate(label, f"kernels/gpu/{name}.h", f"dml::gpu::{name}", (*common, *rest, *params), conditions, scratch)
 
-    scratch = "row_scratch(d.n0, d.n1, d.n2, d.n3)"
     if problem.params["form"] == "columns":
-        return [one("columns", "columns", 256, (), scratch=scratch)]
+        return [one("columns", "columns", 256)]
     out = []
     for group, vectors in row_shapes(n3, width):
         end = "exact" if group * vectors * width == n3 else tail(n3, width, 0)
         rest = (("group", group), ("vectors", vectors), ("tail", f"Tail::{end}"))
         fits = intexpr.add(group * vectors * width, intexpr.mul(-1, n3))
-        out.append(one(f"g{group}v{vectors}w{width}", "rows", group if group > 32 else 128, rest, () if intexpr.nonnegative(fits) else (fits,)))
-    return [*out, one("long", "long_rows", 512, (), scratch=scratch)]
+        conditions = () if intexpr.nonnegative(fits) else (fits,)
+        out.append(one(f"g{group}v{vectors}w{width}", "rows", group if group > 32 else 128, rest, conditions))
+    return [*out, one("long", "long_rows", 512)]
 
 
 def multiple(offset: IntLike, width: int) -> int:

@@ -202,7 +202,7 @@ class FunctionBuilder(Builder):
         """Return a value of its own buffer for a result: a copy where `value` is an input, constant, state or already a result."""
         produced = any(value in n.outputs for n in self.nodes)
         if not produced or value in taken:
-            copy: Tensor = self.identity(Tensor(value, self.types[value], self))
+            (copy,) = self.apply(registry.get(registry.role("copy")), [Tensor(value, self.types[value], self)], {})
             value = copy.name
         taken.add(value)
         return value

@@ -17,7 +17,6 @@ from dinoml.operators.operator import Operator
 from dinoml.operators.value import Tensor
 
 current: ContextVar[Builder | None] = ContextVar("dinoml_builder", default=None)
-NUMBER = "full"  # the operator that a Python number becomes
 
 
 class Builder:
@@ -65,7 +64,7 @@ class Builder:
             value = float(value)
         key = (repr(value), dtype)
         if key not in self._numbers:
-            self._numbers[key] = self.invoke(NUMBER, (), {"shape": (), "fill_value": value, "dtype": dtype})
+            self._numbers[key] = self.invoke(registry.role("number"), (), {"shape": (), "fill_value": value, "dtype": dtype})
         return self._numbers[key]
 
     def array(self, value: Any, dtype: str | None, hint: str) -> Tensor:

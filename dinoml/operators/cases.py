@@ -13,9 +13,10 @@ import numpy as np
 from dinoml.ir import dtypes
 from dinoml.ir.graph import Graph, TensorType
 from dinoml.ir.shapes import Dim
+from dinoml.operators.call import OperatorError
 from dinoml.operators.evaluate import concrete
 from dinoml.operators.operator import Operator
-from dinoml.operators.spec import InputSpec
+from dinoml.operators.spec import REQUIRED, InputSpec
 
 Array = np.ndarray[Any, Any]
 _KEYS = ("attrs", "dims", "ranges", "special", "dtypes", "inputs", "why")
@@ -121,20 +122,26 @@ def _current() -> Any:
     return current.get()
 
 
-def _raw(op: Operator) -> list[dict[str, Any]]:
-    """Return the spec's cases, for pointwise operators after the common ones."""
+def _common(op: Operator) -> list[dict[str, Any]]:
+    """Return the cases that every pointwise operator gets without writing them."""
     spec = op.spec
-    out: list[dict[str, Any]] = []
-    required = all("default" in repr(a) or a.default is not None for a in spec.attrs) and not any(repr(a.default) == "required" for a in spec.attrs)
-    if op.kind == "pointwise" and required and not any(i.optional for i in spec.inputs):
-        if len(spec.inputs) == 1:
-            out += [{spec.inputs[0].name: s} for s in _UNARY]
-            if spec.inputs[0].range is None and not spec.inputs[0].values:
-                out.append({spec.inputs[0].name: [4, 5], "special": True})
-        else:
-            out += [{i.name: s for i, s in zip(spec.inputs, shapes)} for shapes in _BROADCAST]
-    scalar_only = spec.name == "masked_fill"
-    return [dict(c) for c in spec.cases] if scalar_only else out + [dict(c) for c in spec.cases]
+    if op.kind != "pointwise" or any(a.default is REQUIRED for a in spec.attrs) or any(i.optional for i in spec.inputs):
+        return []
+    if len(spec.inputs) > 1:
+        return [{i.name: s for i, s in zip(spec.inputs, shapes)} for shapes in _BROADCAST]
+    (only,) = spec.inputs
+    out: list[dict[str, Any]] = [{only.name: s} for s in _UNARY]
+    if only.range is None and not only.values:
+        out.append({only.name: [4, 5], "special": True})
+    return out
+
+
+def _accepted(case: Case) -> bool:
+    try:
+        case.operator.call(case.types, case.attrs)
+    except OperatorError:
+        return False
+    return True
 
 
 def _assignments(raw: Mapping[str, Any]) -> list[dict[str, int]]:
@@ -167,11 +174,11 @@ def _symbolic(value: Any, dims: Mapping[str, Dim]) -> Any:
 def cases(op: Operator) -> Iterator[Case]:
     """Yield the whole matrix of an operator, each case once."""
     seen: set[str] = set()
-    for raw in _raw(op):
-        for case in _expanded(op, raw):
-            if case.label not in seen:
-                seen.add(case.label)
-                yield case
+    common = [c for raw in _common(op) for c in _expanded(op, raw) if _accepted(c)]
+    for case in itertools.chain(common, *(_expanded(op, raw) for raw in op.spec.cases)):
+        if case.label not in seen:
+            seen.add(case.label)
+            yield case
 
 
 def _expanded(op: Operator, raw: Mapping[str, Any]) -> Iterator[Case]:

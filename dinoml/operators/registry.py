@@ -32,6 +32,11 @@ def names() -> list[str]:
     return sorted(index().entries)
 
 
+def role(name: str) -> str:
+    """Return the operator that plays a role which the core needs: "number" makes a literal, "copy" gives a value its own buffer."""
+    return index().sugar[f"role:{name}"]
+
+
 def unknown(name: str) -> str:
     """Return the message for a name that no operator has."""
     near = difflib.get_close_matches(name, index().public, 3)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dinoml.ir.graph import Function, Graph, Node, TensorType
+from dataclasses import replace
+
+from dinoml.ir.graph import Function, Graph, Node, Output, TensorType
 from dinoml.operators import registry
 from dinoml.operators.operator import node_call
 from dinoml.passes import rewrite
@@ -50,12 +52,9 @@ def _outputs_own_buffers(fn: Function) -> Function:
     names: dict[int, str] = {}
     for i, o in enumerate(fn.outputs):
         if o.value in seen or o.value in fn.inputs or o.value in fn.constants or o.value in fn.states:
-            names[i] = b.invoke("identity", (b.value(o.value, fn.types[o.value]),), {}).name
+            names[i] = b.invoke(registry.role("copy"), (b.value(o.value, fn.types[o.value]),), {}).name
         seen.add(o.value)
     if not names:
         return fn
-    outputs = tuple(type(o)(o.name, names.get(i, o.value)) for i, o in enumerate(fn.outputs))
-    fn = fn.with_nodes([*fn.nodes, *b.nodes], {o: b.types[o] for n in b.nodes for o in n.outputs})
-    from dataclasses import replace
-
-    return replace(fn, outputs=outputs)
+    outputs = tuple(Output(o.name, names.get(i, o.value)) for i, o in enumerate(fn.outputs))
+    return replace(fn.with_nodes([*fn.nodes, *b.nodes], {o: b.types[o] for n in b.nodes for o in n.outputs}), outputs=outputs)

@@ -22,6 +22,9 @@ from slice_kernels import case_json, lower_case  # noqa: E402
 
 from dinoml import env  # noqa: E402
 from dinoml.build import gpu  # noqa: E402
+from dinoml.build.cache import digest_of  # noqa: E402
+from dinoml.build.includes import closure  # noqa: E402
+from dinoml.build.source import include_folders  # noqa: E402
 from dinoml.targets import Target  # noqa: E402
 
 ULP = HERE / "ulp.cu"
@@ -38,12 +41,6 @@ def build(target: Target, out: Path, jobs: int) -> None:
             sources.update({s.name: s.text for s in step.sources})
     work = out.with_name(f"{out.name}_objects")
     work.mkdir(parents=True, exist_ok=True)
-    stamp = work / "headers"
-    headers = "".join(p.read_text() for p in sorted((HERE.parents[1] / "csrc").glob("**/*.h")) if "cpu" not in p.name and p.parent.name in ("gpu", "dinoml"))
-    if not stamp.is_file() or stamp.read_text() != headers + str(target):
-        for old in work.glob("*.o"):
-            old.unlink()
-        stamp.write_text(headers + str(target))
     files = [ULP] if target.name == "cuda" else []
     for name, text in sources.items():
         path = work / f"{name}{gpu.SUFFIX[target.name]}"
@@ -51,8 +48,9 @@ def build(target: Target, out: Path, jobs: int) -> None:
         files.append(path)
 
     def one(path: Path) -> Path:
-        made = work / f"{path.stem}.o"
-        if path is ULP or not made.is_file():
+        headers = {k: v for k, v in closure(path.read_text(), include_folders()).items() if "cpu" not in k and "float" not in k}
+        made = work / f"{path.stem}-{digest_of({'headers': headers, 'command': gpu.compiler(target), 'text': path.read_text()})[:16]}.o"
+        if not made.is_file():
             for r in gpu.compile_object(path, target, made):
                 if r.spills:
                     print(f"{path.name}: {r.kernel} spills {r.spills}", flush=True)

@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from slice_cases import CASES, Case, Input  # noqa: E402
 from dinoml.compare import compare  # noqa: E402
 from dinoml.ir import dtypes  # noqa: E402
 
-TORCH = {"float16": torch.float16, "float32": torch.float32, "bfloat16": torch.bfloat16, "int32": torch.int32, "int64": torch.int64, "bool": torch.bool}
+TORCH = {name: getattr(torch, name) for name in dtypes.DTYPES}
 GUARD = 256  # bytes behind each output
 LARGE = 1 << 23  # elements from which only some rows are compared
 SETS = 4  # rotating sets of buffers, so that no timed launch finds its operands in the cache
@@ -120,18 +121,17 @@ def check(case: Case, buffers: dict[str, Buffer], outputs: dict[str, str]) -> tu
         count = first.shape[0]
         rows = np.unique(np.concatenate([[0, 1, count - 1], np.random.default_rng(0).integers(0, count, 93)]))
     arrays = {}
-    for name, item in {**case.inputs, **case.constants}.items():
+    for name in {**case.inputs, **case.constants}:
         b = buffers[name]
         of_rows = rows is not None and b.shape[0] == first.shape[0] and len(b.shape) == len(first.shape) and name not in ("w",)
         arrays[name] = b.numpy(rows if of_rows else None).astype(np.float64)
-        del item
     with np.errstate(all="ignore"):
         want = case.reference(arrays, case.storage)
     worst = 0.0
     for name, value in outputs.items():
         b = buffers[value]
         got = b.numpy(rows)
-        c = compare(got, want[name], dtype=b.dtype, reduction_length=case.reduction)
+        c = compare(got, want[name], dtype=b.dtype, reduction_length=case.reduction, limit_override=case.limit)
         worst = max(worst, c.worst / c.limit if c.limit else c.worst)
         if not c.ok:
             return worst, f"{name}: {c.message}"
@@ -215,7 +215,7 @@ class Runner:
         t = seconds_of([self.library.prepare(step, variant, b) for b in sets])
         if case.flops:
             ours = case.flops / t / 1e12
-            peer = seconds_of([lambda b=b: torch.nn.functional.linear(b["x"].tensor, b["w"].tensor, b["b"].tensor) for b in sets])  # type: ignore[misc]
+            peer = seconds_of([partial(torch.nn.functional.linear, b["x"].tensor, b["w"].tensor, b["b"].tensor) for b in sets])
             return f"{t * 1e6:8.1f} us  {ours:6.1f} TFLOP/s  cuBLAS {peer * 1e6:.1f} us, {case.flops / peer / 1e12:.0f} TFLOP/s"
         moved = sum(sets[0][o["name"]].nbytes for o in step["operands"])
         copy = self.copy(sets[0][step["operands"][0]["name"]].nbytes)
@@ -224,8 +224,8 @@ class Runner:
     def copy(self, nbytes: int) -> float:
         """Return bytes per second of a device copy, read and written."""
         if nbytes not in self.copies:
-            pairs = [(torch.empty(nbytes, dtype=torch.uint8, device="cuda"), torch.ones(nbytes, dtype=torch.uint8, device="cuda")) for _ in range(SETS)]
-            self.copies[nbytes] = 2 * nbytes / seconds_of([lambda p=p: p[0].copy_(p[1]) for p in pairs])  # type: ignore[misc]
+            tensors = torch.ones((2 * SETS, nbytes), dtype=torch.uint8, device="cuda")
+            self.copies[nbytes] = 2 * nbytes / seconds_of([partial(a.copy_, b) for a, b in zip(tensors[::2], tensors[1::2])])
             print(f"     device copy of {nbytes / 2**20:.0f} MiB: {self.copies[nbytes] / 1e12:.2f} TB/s", flush=True)
         return self.copies[nbytes]
 
@@ -250,7 +250,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases whose name contains this text")
     parser.add_argument("--seconds", type=float, default=200, help="no timing is begun after this")
     arguments = parser.parse_args()
-    print(f"{torch.cuda.get_device_name()}, {torch.cuda.get_device_properties(0).multi_processor_count} multiprocessors, torch {torch.__version__}, seed 1")
+    count = torch.cuda.get_device_properties(0).multi_processor_count
+    print(f"{torch.cuda.get_device_name()}, {count} multiprocessors, torch {torch.__version__}, seed 1")
     runner = Runner(arguments.folder, arguments.seconds)
     for case in CASES:
         if arguments.only in case.name:

@@ -85,15 +85,16 @@ def _step_json(step: Step, fn: Function, dims: Mapping[str, int]) -> dict[str, A
 def case_json(lowered: Lowered) -> dict[str, Any]:
     """Return what a driver needs to run a case: kernels, operands and run-time integers for each binding of the dims."""
     fn, program = lowered.graph.functions[0], lowered.graph.constant_program
-    runs = []
-    for dims in lowered.case.dims:
-        runs.append({
+    runs = [
+        {
             "dims": dict(dims),
             "program": [_step_json(s, program, dims) for s in lowered.program] if program else [],
             "stored": {o.name: o.value for o in program.outputs} if program else {},
             "main": [_step_json(s, fn, dims) for s in lowered.main],
             "outputs": {o.name: o.value for o in fn.outputs},
-        })  # fmt: skip
+        }
+        for dims in lowered.case.dims
+    ]
     return {"name": lowered.case.name, "runs": runs}
 
 

@@ -69,7 +69,8 @@ def fused(case: Case, before: str, after: str) -> Sample:
     specs = {name: i.spec for name, i in inputs.items()} | {k: s for k, (s, _) in extra.items()}
     values = {name: i.array for name, i in inputs.items()} | {k: a for k, (_, a) in extra.items()}
     label = f"{case.operator.name} {case.label} {before} {after}"
-    return Sample(label, model, specs, values, case.dims, replace(casework.tolerance(case, roundings=3)), f"{casework.function_key(case)} {before} {after}")
+    accuracy = replace(casework.tolerance(case, roundings=3), row_axis=-2 if after == "view" else -1)
+    return Sample(label, model, specs, values, case.dims, accuracy, f"{casework.function_key(case)} {before} {after}")
 
 
 def _result_types(case: Case) -> list[Any]:
@@ -87,8 +88,8 @@ def _input(case: Case, name: str, values: str, spec: TensorSpec, array: np.ndarr
         case "permuted":
             order = tuple(reversed(range(rank)))
             return Input(TensorSpec(spec.shape[::-1], spec.dtype), np.ascontiguousarray(array.transpose(order)), lambda t: ops.permute(t, order))
-        case "broadcast" if spec.shape[0] != 1 and array.shape[0]:
-            short = np.ascontiguousarray(array[:1])
+        case "broadcast" if spec.shape[0] != 1:
+            short = np.ascontiguousarray(array[:1]) if len(array) else np.ones((1, *array.shape[1:]), array.dtype)
             return Input(TensorSpec([1, *spec.shape[1:]], spec.dtype), short, lambda t: ops.expand(t, spec.shape))
         case "padded" if isinstance(spec.shape[-1], int) and spec.shape[-1] > 2:
             n = spec.shape[-1]
@@ -135,7 +136,7 @@ def _after(y: Any, after: str, beside: Mapping[str, Any], n: int) -> list[Any]:
         other = beside[f"{after}{n}"]
         return [ops.relu(y + other)] if after == "bias_relu" else [y * 0.5 + other]
     if after == "several":
-        return [y, ops.relu(y), ops.cast(y * 2.0, "float32")]
+        return [y, ops.relu(y), ops.cast(y * 2.0, "float16")]
     if after == "view" and y.rank >= 2:
         return [ops.permute(ops.tanh(y), (*range(1, y.rank), 0))]
     return [ops.relu(y) + 1.0]

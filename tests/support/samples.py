@@ -34,15 +34,18 @@ THREADS = 2
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How outputs are compared: arguments of the shared comparator, and how often a value is rounded on its way."""
+    """How outputs are compared: arguments of the shared comparator, how often a value is rounded, which axis is the operator's row."""
 
     reduction: int = 0
     limits: Mapping[str, float] = field(default_factory=dict)
     exact: bool = False
     roundings: int = 1
+    row_axis: int = -1
 
     def message(self, got: Array, want: Array, dtype: str, roundings: int = 1) -> str:
         """Return what is wrong, or nothing."""
+        if self.row_axis != -1 and np.ndim(got) >= -self.row_axis:
+            got, want = np.moveaxis(got, self.row_axis, -1), np.moveaxis(want, self.row_axis, -1)
         override = self.limits.get(dtype)
         times = max(roundings, self.roundings)
         if times > 1 and not self.exact and dtypes.DTYPES[dtype].kind == "float":

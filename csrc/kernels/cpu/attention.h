@@ -15,9 +15,9 @@ namespace dml::cpu {
 template <class P> struct AttentionScratch {
   i64 ldq, wide, keys, q, o, s, kt, v, state;
   explicit AttentionScratch(const AttentionDims& d) {
-    const i64 rows = least(P::BQ, round_up(d.group * d.q, P::MR));
-    ldq = packed_ld(d.d), wide = round_up(d.dv, P::NR), keys = least(P::BK, round_up(d.k, P::NR));
-    q = rows * ldq, o = rows * wide, s = P::MR * keys, kt = round_up(keys * d.d, 16), v = keys * wide, state = round_up(2 * rows, 16);
+    const i64 rows = least(P::BQ, rounded_up(d.group * d.q, P::MR));
+    ldq = packed_ld(d.d), wide = rounded_up(d.dv, P::NR), keys = least(P::BK, rounded_up(d.k, P::NR));
+    q = rows * ldq, o = rows * wide, s = P::MR * keys, kt = rounded_up(keys * d.d, 16), v = keys * wide, state = rounded_up(2 * rows, 16);
   }
   i64 bytes() const { return (q + o + s + kt + v + state) * 4; }
 };
@@ -117,7 +117,7 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
     for (int r = 0; r < rows; r++) {
       float *s = scores + r * sizes.keys, *o = sums + (row + r) * sizes.wide;
       const float shrink = row_exponentials(seen[r], s, maximum[r], running[row + r]);
-      for (i64 i = round_up(seen[r], lanes); i < most_seen; i += lanes) store_floats(s + i, splat<lanes>(0.f));
+      for (i64 i = rounded_up(seen[r], lanes); i < most_seen; i += lanes) store_floats(s + i, splat<lanes>(0.f));
       if (k0 > 0 && shrink != 1.f)
         for (i64 i = 0; i < sizes.wide; i += lanes) store_floats(o + i, load_floats(o + i) * splat<lanes>(shrink));
     }

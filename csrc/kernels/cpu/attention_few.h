@@ -113,7 +113,7 @@ void few_keys_of(const AttentionDims& d, const Q& q, const K& k, const V& v, con
       float *scores = s + r * few_keys, *sums = o + r * sizes.ldo;
       const float maximum = row_maximum(score, b, row.head, row.query, k0, seen, scores, running[r].maximum);
       const Floats shrink = splat<lanes>(row_exponentials(seen, scores, maximum, running[r]));
-      for (i64 i = round_up(seen, lanes); i < n; i += lanes) store_floats(scores + i, splat<lanes>(0.f));
+      for (i64 i = rounded_up(seen, lanes); i < n; i += lanes) store_floats(scores + i, splat<lanes>(0.f));
       for (i64 i = 0; i < sizes.ldo; i += lanes) store_floats(sums + i, load_floats(sums + i) * shrink);
     }
     few_values<R>(v, d.dv, v.p + b * v.s0 + head * v.s1 + k0 * v.s2, s, n, o, sizes.ldo);

@@ -6,7 +6,7 @@
 namespace dml::cpu {
 
 DML_FN constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
-DML_FN constexpr i64 round_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
+DML_FN constexpr i64 rounded_up(i64 a, i64 b) { return ceil_div(a, b) * b; }
 DML_FN constexpr i64 least(i64 a, i64 b) { return a < b ? a : b; }
 DML_FN constexpr i64 most(i64 a, i64 b) { return a > b ? a : b; }
 
@@ -153,7 +153,7 @@ template <int NR, class S> void pack_panel(const Strided<S>& b, const At& at, i6
   const S* p = b.p + at.b0 * b.s0 + at.b1 * b.s1 + at.k0 * b.s2 + at.first * b.s3;
   if (b.s2 == 1 && b.s3 != 1) {
     transpose(at.count, at.k, p, b.s3, dst, NR);
-    for (i64 c = round_up(at.count, lanes); c < NR; c += lanes)
+    for (i64 c = rounded_up(at.count, lanes); c < NR; c += lanes)
       for (i64 k = 0; k < at.k; k++) store_floats(dst + k * NR + c, splat<lanes>(0.f));
     return;
   }
@@ -162,7 +162,7 @@ template <int NR, class S> void pack_panel(const Strided<S>& b, const At& at, i6
       for_lanes(at.count, [&](auto l, i64 c) DML_INLINE { put_words(l, dst, c, value(load(l, p + c))); });
     else
       for_lanes(at.count, [&](auto l, i64 c) DML_INLINE { put_words(l, dst, c, value(load_strided(l, p + c * b.s3, b.s3))); });
-    for (i64 c = round_up(at.count, lanes); c < NR; c += lanes) store_floats(dst + c, splat<lanes>(0.f));
+    for (i64 c = rounded_up(at.count, lanes); c < NR; c += lanes) store_floats(dst + c, splat<lanes>(0.f));
   }
 }
 // An accessor at (b0, b1, k, n), a vector along n.
@@ -184,7 +184,7 @@ template <int NR, class B> void pack_panel(const B& accessor, const At& at, i64,
       auto got = b.fetch(l, at.b0, at.b1, k, at.first + c);
       put_words(l, dst, c, b.eval(l, got, at.b0, at.b1, k, at.first + c));
     });
-    for (i64 c = round_up(at.count, lanes); c < NR; c += lanes) store_floats(dst + c, splat<lanes>(0.f));
+    for (i64 c = rounded_up(at.count, lanes); c < NR; c += lanes) store_floats(dst + c, splat<lanes>(0.f));
   }
 }
 

@@ -13,8 +13,8 @@ template <class P, class B> struct SkinnyScratch {
     const i64 rows = least(P::MC, d.m);
     ld = packed_ld(ceil_div(d.k, word_k<Word>));
     a = rows * ld * 4;
-    b = Layout<B>::packed ? 0 : round_up(least(P::KC, d.k) * P::NR * 4, 64);
-    c = round_up(rows * P::NR * 4, 64);
+    b = Layout<B>::packed ? 0 : rounded_up(least(P::KC, d.k) * P::NR * 4, 64);
+    c = rounded_up(rows * P::NR * 4, 64);
   }
   i64 bytes() const { return a + b + c; }
 };

@@ -73,10 +73,10 @@ template <class P, class B> struct TileScratch {
   using Word = typename Layout<B>::Word;
   i64 ld, a, b, c;
   explicit TileScratch(const GemmDims& d) {
-    const i64 k = least(P::KC, d.k), rows = least(P::MC, round_up(d.m, P::MR)), wide = least(P::NC, round_up(d.n, P::NR));
+    const i64 k = least(P::KC, d.k), rows = least(P::MC, rounded_up(d.m, P::MR)), wide = least(P::NC, rounded_up(d.n, P::NR));
     ld = packed_ld(ceil_div(k, word_k<Word>));
     a = rows * ld * 4;
-    b = reads_in_place<B> ? 0 : round_up(k * P::NR * 4, 64);
+    b = reads_in_place<B> ? 0 : rounded_up(k * P::NR * 4, 64);
     c = d.k > P::KC ? rows * wide * 4 : P::MR * P::NR * 4;
   }
   i64 bytes() const { return a + b + c; }

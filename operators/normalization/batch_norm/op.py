@@ -8,7 +8,7 @@ from dinoml.operators.value import Tensor
 
 def expand(b: Builder, x: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, *, eps: float) -> Tensor:
     def wide(t: Tensor) -> Tensor:
-        return t if t.dtype == "float32" else b.cast(t, "float32")  # type: ignore[no-any-return]
+        return t if t.dtype == "float32" else b.cast(t, "float32")
 
     scale = b.rsqrt(wide(var) + eps)
     scale = scale if weight is None else scale * wide(weight)

@@ -7,14 +7,11 @@ from dinoml.operators.call import OperatorError
 from dinoml.operators.value import Tensor
 
 
-def _grouped(b: Builder, x: Tensor, groups: int) -> tuple[Tensor, tuple[int, ...], int]:
-    """Return x as [N, ..., groups, C / groups] permuted so that a group is a row, the permutation, and C / groups."""
-    channels = x.shape[-1]
-    if not isinstance(channels, int) or channels % groups:
-        raise OperatorError(f"group_norm: {channels} channels are not divisible by num_groups={groups}")
+def _grouped(b: Builder, x: Tensor, channels: int, groups: int) -> tuple[Tensor, tuple[int, ...]]:
+    """Return x as [N, ..., groups, C / groups] permuted so that a group is a row, and the permutation."""
     split = b.reshape(x, (*x.shape[:-1], groups, channels // groups))
     order = (0, x.rank - 1, *range(1, x.rank - 1), x.rank)
-    return b.permute(split, order), order, channels // groups
+    return b.permute(split, order), order
 
 
 def expand(
@@ -28,18 +25,17 @@ def expand(
     channels_first: bool,
     activation: str,
 ) -> Tensor:
+    channels = x.shape[1 if channels_first else -1]
+    if not isinstance(channels, int) or channels % num_groups:
+        raise OperatorError(f"group_norm: {channels} channels are not divisible by num_groups={num_groups}")
+    affine = (1, channels, *(1 for _ in x.shape[2:])) if channels_first else (channels,)
     if channels_first:
-        channels = x.shape[1]
-        if not isinstance(channels, int) or channels % num_groups:
-            raise OperatorError(f"group_norm: {channels} channels are not divisible by num_groups={num_groups}")
         rows = b.reshape(x, (x.shape[0], num_groups, channels // num_groups, *x.shape[2:]))
         y = b.reshape(b.standardize(rows, dim=tuple(range(2, rows.rank)), eps=eps), x.shape)
-        affine = (1, channels, *(1 for _ in x.shape[2:]))
     else:
-        rows, order, _ = _grouped(b, x, num_groups)
+        rows, order = _grouped(b, x, channels, num_groups)
         y = b.standardize(rows, dim=tuple(range(2, rows.rank)), eps=eps)
         y = b.reshape(b.permute(y, tuple(order.index(i) for i in range(len(order)))), x.shape)
-        affine = x.shape[-1:]
     y = y if weight is None else y * b.reshape(weight, affine)
     y = y if bias is None else y + b.reshape(bias, affine)
     return b.silu(y) if activation == "swish" else y  # type: ignore[no-any-return]
