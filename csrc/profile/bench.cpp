@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -60,6 +61,11 @@ int64_t now_ns() {
   return int64_t{t.tv_sec} * 1000000000 + t.tv_nsec;
 }
 
+int64_t preemptions() {
+  rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -96,19 +102,24 @@ int dml_bench_call(void* bench_, dml_kernel_fn kernel, void* const* ptr, const i
 }
 
 // Nanoseconds of `runs` runs in a row. Run i takes row (first + i) % rows of `ptrs`, a table of `width` pointers a row: the
-// operands change from run to run, as they do in a model. A call of the same kernel must have succeeded before.
-int64_t dml_bench_time(void* bench_, dml_kernel_fn kernel, void* const* ptrs, int width, int rows, int first, const int64_t* n, int64_t runs) {
+// operands change from run to run, as they do in a model. `*preempted`: how often the system took a CPU from this process
+// meanwhile. A call of the same kernel must have succeeded before.
+int64_t dml_bench_time(void* bench_, dml_kernel_fn kernel, void* const* ptrs, int width, int rows, int first, const int64_t* n, int64_t runs,
+                       int64_t* preempted) {
   Bench& bench = *static_cast<Bench*>(bench_);
   const dinoml::rt::DefaultFloatEnvironment environment;
   bench.pool.enter();
   const dml_ctx ctx = {ThreadPool::parallel_for, bench.pool.workers(), bench.scratch.reserve(kGuardBytes), &bench.error, nullptr, &bench.pool};
   int row = first % rows;
+  const int64_t before = preemptions();
   const int64_t start = now_ns();
   for (int64_t i = 0; i < runs; ++i) {
     kernel(&ctx, ptrs + int64_t{width} * row, n);
     if (++row == rows) row = 0;
   }
-  return now_ns() - start;
+  const int64_t took = now_ns() - start;
+  *preempted = preemptions() - before;
+  return took;
 }
 
 }  // extern "C"

@@ -13,6 +13,7 @@ from dinoml.ir.intexpr import IntLike
 from dinoml.lowering.fit import coefficient
 from dinoml.lowering.forms import Form, Load
 from dinoml.lowering.inline import flatten
+from dinoml.lowering.rows import declared_form
 from dinoml.operators import registry
 from dinoml.operators.call import OpCall
 from dinoml.operators.operator import Operator, node_call
@@ -76,6 +77,8 @@ class LoweringContext:
     def form(self, fn: Function, node: Node) -> Form:
         """Return the kernel form that the node's operator gives."""
         op = self.operator(node)
+        if op.lowering is None and op.spec.kernel:
+            return declared_form(self.call(fn, node))
         if op.lowering is None:
             raise KeyError(f"{op.name} has no lower.py, so no target can run it yet; `dinoml ops show {op.name}` lists what exists")
         form = op.lowering.lower(self.call(fn, node), self.traits(fn, node))

@@ -36,6 +36,7 @@ class Group:
     index: dict[str, tuple[IntLike, ...]] = field(default_factory=dict)  # index of each sink over the store's coordinates
     side: list[str] = field(default_factory=list)
     side_port: str = ""
+    needs: set[str] = field(default_factory=set)  # what epilogues read besides the kernel's own results
     reasons: list[tuple[str, str]] = field(default_factory=list)
 
     @property
@@ -90,7 +91,11 @@ class Fusion:
 
     def depends(self, value: str, on: str) -> bool:
         """Return whether `value` is made from `on`."""
-        if not self._ancestors:
+        return value != on and bool(self._above(value) & self._bits[on])
+
+    def _above(self, value: str) -> int:
+        """Return the set of `value` and all that it is made from."""
+        if not self._bits:
             bit = {v: 1 << i for i, v in enumerate(self.fn.types)}
             for n in self.fn.nodes:
                 mask = 0
@@ -98,7 +103,7 @@ class Fusion:
                     mask |= bit[i] | self._ancestors.get(i, 0)
                 self._ancestors.update({o: mask for o in n.outputs})
             self._bits = bit
-        return bool(self._ancestors.get(value, 0) & self._bits[on])
+        return self._ancestors.get(value, 0) | self._bits[value]
 
     # -- phase 1: what raw operands need -------------------------------------------------------------------------------
     def resolve_raw(self) -> None:
@@ -265,14 +270,34 @@ class Fusion:
             return f"{sink} is not an elementwise or one-to-one function of {known}"
         keep = frozenset(v for v in (known, result) if v)
         tree = self.inliner(keep=keep)(self.define(sink, found))
-        origin = result or known
-        own = set(group.outputs)
+        own = {known: index} | ({result: group.index[result]} if result in group.index else {})
+        needs: set[str] = set()
         for r in ex.reads(tree):
-            if r.source == known and (r.index != index or r.guard):
-                return f"{sink} reads {known} at other places than its own"
-            if r.source not in keep and (self.depends(r.source, origin) or r.source in own):
-                return f"{sink} also needs {r.source}, which is made from this kernel's result"
+            if r.source in own and (r.index != own[r.source] or r.guard):
+                return f"{sink} reads {r.source} at other places than its own"
+            if r.source not in keep:
+                needs.add(r.source)
+        late = self._made_from(group, {sink, known, *group.outputs, *(group.anchor.outputs if group.anchor else ())}, needs)
+        if late:
+            return f"{sink} also needs {late}, which is made from this kernel's result"
+        group.needs |= needs
         return found
+
+    def _made_from(self, group: Group, own: set[str], needs: set[str]) -> str:
+        """Return a value that the group's epilogues read although it is made from what the group writes; "" when there is none.
+
+        Kernels write several values at once, so whoever waits for one of them waits for all that the kernel needs.
+        """
+        for value in sorted(group.needs | needs):
+            mask, waiting = self._above(value), [g for g in self.groups if g is not group]
+            while met := [g for g in waiting if any(self._bits[v] & mask for v in g.outputs)]:
+                waiting = [g for g in waiting if g not in met]
+                for g in met:
+                    for v in (*g.outputs, *(g.anchor.outputs if g.anchor else ())):
+                        mask |= self._above(v)
+            if any(self._bits[v] & mask for v in own):
+                return value
+        return ""
 
     def _follow(self, known: str, index: tuple[IntLike, ...], sink: str) -> tuple[IntLike, ...] | None:
         """Walk from `known` to `sink` through virtual values and map the index along."""

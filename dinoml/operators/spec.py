@@ -15,12 +15,13 @@ KINDS = ("pointwise", "view", "composite", "kernel")
 ATTR_TYPES = ("float", "int", "bool", "str", "ints", "floats", "dtype", "number", "size", "shape", "axis", "axes", "any")
 _KEYS: dict[str, tuple[str, ...]] = {
     "spec": ("name", "kind", "summary", "source", "inputs", "attrs", "types", "outputs", "expr", "sugar", "aliases", "families",
-             "limits", "cases", "signature", "internal", "notes", "tolerance", "reduction"),
+             "limits", "cases", "signature", "internal", "notes", "tolerance", "reduction", "kernel"),
     "inputs": ("name", "dtype", "optional", "variadic", "range", "values"),
     "attrs": ("name", "type", "default", "choices", "why", "also", "of", "extra", "length", "like"),
     "outputs": ("name", "dtype", "extent", "variadic"),
     "limits": ("when", "why"),
     "families": ("name", "parts", "except"),
+    "kernel": ("form", "template", "params", "scalars", "result"),
 }  # fmt: skip
 
 
@@ -117,6 +118,7 @@ class OperatorSpec:
     signature: tuple[str, ...] = ()
     internal: bool = False
     path: Path = Path()
+    kernel: Mapping[str, Any] = field(default_factory=dict)  # how it becomes a kernel, where `lower.py` would only name a common form
 
     def input(self, name: str) -> InputSpec:
         """Return an input by name; raise KeyError naming those that exist."""
@@ -244,6 +246,7 @@ def parse(data: Any, path: Path) -> OperatorSpec:
         d["name"], kind, d["summary"], inputs, outputs, attrs, types, d.get("source", ""), d.get("notes", ""), d.get("expr", ""),
         tuple(d.get("sugar", ())), p.aliases(d), tuple(Limit(x["when"], x["why"]) for x in p.items(d.get("limits"), "limits")),
         tuple(d.get("cases") or ()), d.get("tolerance") or {}, d.get("reduction", ""), tuple(d.get("signature", ())), bool(d.get("internal")), path,
+        p.mapping(d.get("kernel") or {}, "kernel", "kernel"),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ class Bench:
             ("dml_bench_block", ptr, [ptr, i64]),
             ("dml_bench_copy", None, [ptr, ptr, ptr, i64]),
             ("dml_bench_call", i32, [ptr, ptr, ptr, ptr, i64, ptr]),
-            ("dml_bench_time", i64, [ptr, ptr, ptr, i32, i32, i32, ptr, i64]),
+            ("dml_bench_time", i64, [ptr, ptr, ptr, i32, i32, i32, ptr, i64, ptr]),
         ):
             function = getattr(self.lib, name)
             function.restype, function.argtypes = result, arguments
@@ -86,10 +86,14 @@ class Kernel:
         )
         return int(status), int(error.value)
 
-    def time(self, table: Array, first: int, runs: int) -> int:
-        """Return the nanoseconds of `runs` runs over the rows of a pointer table."""
+    def time(self, table: Array, first: int, runs: int) -> tuple[int, bool]:
+        """Return the nanoseconds of `runs` runs over the rows of a pointer table, and whether nothing took a CPU away meanwhile."""
         rows, width = table.shape
-        return int(self.bench.lib.dml_bench_time(self.bench.handle, self.fn, table.ctypes.data, width, rows, first, self.ints.ctypes.data, runs))
+        preempted = ctypes.c_int64(0)
+        took = self.bench.lib.dml_bench_time(
+            self.bench.handle, self.fn, table.ctypes.data, width, rows, first, self.ints.ctypes.data, runs, ctypes.byref(preempted)
+        )
+        return int(took), preempted.value == 0
 
 
 @dataclass(frozen=True)

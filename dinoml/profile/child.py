@@ -112,10 +112,9 @@ class Runner:
             for i, kernel in active[shift:] + active[:shift]:
                 self.progress(number, i)
                 s = samples[i]
-                took = kernel.time(operands.table, cursor, s.runs)
+                took, quiet = kernel.time(operands.table, cursor, s.runs)
                 cursor = (cursor + s.runs) % operands.copies
-                s.ns.append(took / s.runs)
-                s.spent_ns += took
+                s.add(took, quiet)
             active = [(i, k) for i, k in active if not _finished(samples, i, settings)]
             if not active:
                 break
@@ -126,7 +125,7 @@ class Runner:
         kernel.time(operands.table, 0, 1)
         runs = 1
         while runs < 100_000:
-            took = kernel.time(operands.table, 0, runs)
+            took, _ = kernel.time(operands.table, 0, runs)
             if took >= settings.sample_ns:
                 break
             runs = max(runs + 1, min(runs * 10, int(runs * 1.1 * settings.sample_ns / max(took, 1))))
@@ -141,7 +140,7 @@ def _finished(samples: dict[int, Samples], i: int, settings: Settings) -> bool:
     if own.spent_ns >= settings.budget_ns:
         return True
     best = min(s.timing("").median_ns for s in samples.values() if s.ns)
-    return len(own.ns) >= 5 and min(own.ns) > 1.3 * best
+    return min(own.ns) > 1.3 * best
 
 
 def serve(requests: BinaryIO, replies: BinaryIO, progress: Progress) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dinoml.lowering.select import Selector
 from dinoml.profile import worker
 from dinoml.profile.device import ROOFLINE, CpuDevice, device_for, memory_limit
-from dinoml.profile.job import BufferSpec, CandidateRun, Job, PointJob, PointResult, Progress, Settings
+from dinoml.profile.job import ENOUGH, BufferSpec, CandidateRun, Job, PointJob, PointResult, Progress, Settings
 from dinoml.profile.plan import PlanError, load_plan, make_plan
 from dinoml.profile.points import points, requests
 from dinoml.profile.report import PointRecord, ProblemRecord, Roofline, plan_entry, report_json
@@ -195,7 +195,7 @@ class _Run:
         for r, _ in missing:
             r.failed = {n: failed[s.name] for n, s in r.work.sources.items() if s.name in failed}
         settings = Settings(
-            workers=self.device.workers, samples=self.options.samples, least_samples=min(self.options.samples, max(3, self.options.repeats)),
+            workers=self.device.workers, samples=self.options.samples, least_samples=min(self.options.samples, max(ENOUGH, self.options.repeats)),
             rotate_bytes=4 * self.device.identity["cache_bytes"], timeout_s=self.options.timeout_s,
         )  # fmt: skip
         executor = self.options.executor or worker.Serial()

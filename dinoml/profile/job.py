@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+ENOUGH = 5  # samples from which a median is taken
 Array = np.ndarray[Any, Any]
 Progress = Callable[[str, int, int], None]  # what is being done, done, total
 
@@ -105,21 +107,35 @@ class PointResult:
 
 @dataclass
 class Samples:
-    """Times of one candidate as they come in."""
+    """Times of one candidate as they come in. Those during which the system took a CPU away count only where there are few others."""
 
     runs: int = 1
     ns: list[float] = field(default_factory=list)
+    quiet_ns: list[float] = field(default_factory=list)
     spent_ns: int = 0
+
+    def add(self, took_ns: int, quiet: bool) -> None:
+        """Take in one sample."""
+        self.spent_ns += took_ns
+        self.ns.append(took_ns / self.runs)
+        if quiet:
+            self.quiet_ns.append(took_ns / self.runs)
 
     def timing(self, candidate: str) -> Timing:
         """Return the summary."""
-        return summarise(candidate, self.ns, self.runs)
+        return summarise(candidate, self.quiet_ns if len(self.quiet_ns) >= ENOUGH else self.ns, self.runs)
 
 
 def summarise(candidate: str, ns: Sequence[float], runs: int) -> Timing:
-    """Return median, spread and the error of the median of some samples."""
+    """Return median, spread and the error of the median of some samples.
+
+    The error comes from ranks, so it assumes nothing about how times are distributed: with five samples it is half their range.
+    """
     values = np.sort(np.asarray(ns, np.float64))
+    n = int(values.size)
     median = float(np.median(values))
     spread = 1.4826 * float(np.median(np.abs(values - median)))
-    error = 1.96 * 1.2533 * spread / max(1.0, float(values.size)) ** 0.5
-    return Timing(candidate, round(median, 2), round(spread, 2), round(error, 2), int(values.size), runs)
+    reach = 0.98 * n**0.5
+    low, high = max(0, math.floor((n - 1) / 2 - reach)), min(n - 1, math.ceil((n - 1) / 2 + reach))
+    error = float(values[high] - values[low]) / 2
+    return Timing(candidate, round(median, 2), round(spread, 2), round(error, 2), n, runs)
