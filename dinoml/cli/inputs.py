@@ -13,7 +13,6 @@ from dinoml.cli.model_file import ModelFile
 from dinoml.cli.status import CliError
 from dinoml.ir import dtypes, intexpr
 from dinoml.ir.graph import Function, Graph
-from dinoml.ir.shapes import Dim
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 
@@ -98,13 +97,3 @@ def made_up(graph: Graph, function: Function, extents: Mapping[str, int], seed: 
         to = dtypes.numpy_dtype(t.dtype)
         arrays[name] = random.standard_normal(shape, np.float32).astype(to) if dtypes.DTYPES[t.dtype].kind == "float" else np.zeros(shape, to)
     return arrays
-
-
-def dims_of(function: Function, arrays: Mapping[str, np.ndarray[Any, Any]]) -> dict[str, int]:
-    """Return the extents of the dims that the arrays bind."""
-    found: dict[str, int] = {}
-    for name in function.inputs:
-        for axis, extent in zip(function.types[name].shape, arrays[name].shape):
-            if isinstance(axis, Dim):
-                found.setdefault(axis.name, extent)
-    return found

@@ -1,4 +1,4 @@
-"""The values of a graph in float64, computed on demand with the operators' NumPy references."""
+"""What the values of a graph should be, computed on demand so that values already known can be put in their place."""
 
 from __future__ import annotations
 
@@ -7,63 +7,41 @@ from typing import Any
 
 import numpy as np
 
-from dinoml.ir import intexpr
-from dinoml.ir.graph import Function, Node
-from dinoml.operators import registry
-from dinoml.operators.operator import node_call
+from dinoml.ir.graph import Function
+from dinoml.operators.evaluate import bind_dims, run_node, wide
 
 Array = np.ndarray[Any, Any]
 
 
 class References:
-    """What each value of a function should be. `arrays` holds inputs, constants and states by value name."""
+    """The float64 values of a function. `arrays` holds inputs, constants and states by value name."""
 
-    def __init__(self, function: Function, arrays: Mapping[str, Array], dims: Mapping[str, int]) -> None:
+    def __init__(self, function: Function, arrays: Mapping[str, Array]) -> None:
         self.function = function
-        self._values = {name: wide(array) for name, array in arrays.items()}
-        self._sizes = dict(dims)
+        self._values: dict[str, Array] = {}
+        self._sizes = bind_dims(function.types, {name: arrays[name] for name in function.inputs})
         self._dim_of = {value: dim for dim, value in function.extents.items()}
+        for name, array in arrays.items():
+            self.settle(name, array)
 
     def settle(self, name: str, array: Array) -> None:
         """From here on, take a value as given: later values show the errors made after it only."""
-        self._values[name] = wide(array)
+        self._values[name] = wide(array, self.function.types[name].dtype)
 
     def value(self, name: str) -> Array:
         """Return a value, computing what it needs."""
         stack = [name]
         while stack:
-            top = stack[-1]
-            if top in self._values:
+            if stack[-1] in self._values:
                 stack.pop()
                 continue
-            node = self.function.producers[top]
+            node = self.function.producers[stack[-1]]
             missing = [i for i in node.uses if i not in self._values]
+            stack.extend(missing)
             if missing:
-                stack.extend(missing)
-            else:
-                self._compute(node)
+                continue
+            for output, result in zip(node.outputs, run_node(node, self.function.types, self._values, self._sizes)):
+                self._values.setdefault(output, result)
+                if output in self._dim_of:
+                    self._sizes[self._dim_of[output]] = int(result)
         return self._values[name]
-
-    def _compute(self, node: Node) -> None:
-        operator = registry.get(node.op)
-        call = node_call(operator, node, self.function.types)
-        attrs = {name: numbers(value, self._sizes) for name, value in call.attrs.items()}
-        results = operator.reference([self._values[i] if i else None for i in node.inputs], attrs)
-        for name, result in zip(node.outputs, results):
-            self._values.setdefault(name, result)
-            if name in self._dim_of:
-                self._sizes[self._dim_of[name]] = int(result)
-
-
-def wide(array: Array) -> Array:
-    """Return floats as float64, the rest as it is."""
-    return array if array.dtype.kind in "iub" else array.astype(np.float64)
-
-
-def numbers(value: Any, sizes: Mapping[str, int]) -> Any:
-    """Return an attribute with its symbolic integers replaced by numbers."""
-    if isinstance(value, intexpr.IntExpr):
-        return int(intexpr.evaluate(value, sizes))
-    if isinstance(value, (tuple, list)):
-        return tuple(numbers(v, sizes) for v in value)
-    return value

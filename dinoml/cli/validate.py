@@ -10,6 +10,7 @@ from dinoml.cli import bisect, inputs, model_file, output, status, verdict
 from dinoml.cli.artifact_files import ArtifactFiles
 from dinoml.cli.benchmark import inputs_for
 from dinoml.ir.graph import Function
+from dinoml.operators.evaluate import bind_dims
 
 _NAMES = ("numpy_reference", "torch_reference")
 
@@ -24,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     arrays = inputs_for(arguments, files, function)
     source, wanted = _references(model, files, function, arrays, model_file.parse_pairs(arguments.against_kwarg, "--against-kwarg"))
     kernels = sum(k["function"] == function.name for k in files.kernels["kernels"])
-    dims = inputs.dims_of(function, arrays)
+    dims = bind_dims(function.types, arrays)
     rules = verdict.Rules.of(function, dims, kernels, arguments.atol, arguments.rtol)
     with runtime.load(files.path) as module, module.create_session(threads=arguments.threads) as session:
         got = session.run_numpy(arrays, function=function.name)

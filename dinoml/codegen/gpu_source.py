@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dinoml.codegen.integers import IntTable, depends, lane_slope
 from dinoml.codegen.kernel_source import PLACEHOLDER, KernelSource, _param, _port, _scalar, environment
 from dinoml.ir import dtypes, intexpr
 from dinoml.ir import expr as ex
 from dinoml.ir.intexpr import Binary, IntLike, Symbol
-from dinoml.lowering.kernels import Kernel, LoadAccessor, PackedOperand, Port, StoreAccessor, StridedOperand
+from dinoml.lowering.kernels import Kernel, LoadAccessor, PackedOperand, Port, StoreAccessor, StridedOperand, Write
 from dinoml.lowering.templates import Candidate, Problem, template
 
 ACCESS = 16  # bytes that one instruction moves; operands start at multiples of it
@@ -27,7 +28,7 @@ def render_gpu_kernel(kernel: Kernel, candidate: Candidate) -> KernelSource:
     operands = kernel.operands
     dims = [_scalar(d, table) for d in (*kernel.dims, *(v for _, v in kernel.scalars))]
     structs: list[str] = []
-    ports = [_port(port, candidate, operands, table, structs) for port in kernel.ports]
+    ports = [_port(_rounded_once(port), candidate, operands, table, structs) for port in kernel.ports]
     text = environment().get_template("kernel_gpu.jinja").render(
         header=candidate.header, namespace=candidate.function.rpartition("::")[0], function=candidate.function, name=PLACEHOLDER,
         structs=structs, params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims,
@@ -35,6 +36,19 @@ def render_gpu_kernel(kernel: Kernel, candidate: Candidate) -> KernelSource:
     )  # fmt: skip
     name = "dml_k_" + hashlib.sha256(text.encode()).hexdigest()[:16]
     return KernelSource(name, text.replace(PLACEHOLDER, name), tuple(table.items), operands, candidate)
+
+
+def _rounded_once(port: Port) -> Port:
+    """Drop a rounding to the storage type that a write is about to do again."""
+
+    def once(w: Write) -> Write:
+        while isinstance(w.expr, ex.Round) and w.expr.storage == w.storage:
+            w = replace(w, expr=w.expr.arg)
+        return w
+
+    if isinstance(port, LoadAccessor):
+        return replace(port, side=tuple(map(once, port.side)))
+    return replace(port, writes=tuple(map(once, port.writes))) if isinstance(port, StoreAccessor) else port
 
 
 def vector_width(ports: tuple[Port, ...]) -> int:
@@ -78,7 +92,7 @@ def tail(n: IntLike, width: int, step: int) -> str:
     return "exact" if step and known % step == 0 else "whole" if known % width == 0 else "ragged"
 
 
-def row_shapes(n: IntLike, width: int, in_registers: int = 32) -> list[tuple[int, int]]:
+def row_shapes(n: IntLike, width: int, in_registers: int = 64) -> list[tuple[int, int]]:
     """Return (threads of a row, vectors of a thread) for rows of n elements held in registers, in order of preference.
 
     Short rows take one vector of each thread of a group of at most 32, long ones four vectors of a block's threads. Where n is
@@ -91,7 +105,7 @@ def row_shapes(n: IntLike, width: int, in_registers: int = 32) -> list[tuple[int
         return shapes[: first + 1]
     vectors = max(1, -(-most // width))
     out = []
-    for depth in (4, 2, 1, deepest):
+    for depth in (4, 2, deepest, 1):
         group = 1
         while group * (depth if group >= 32 else 1) < vectors and group < 1024:
             group *= 2
@@ -113,10 +127,12 @@ def row_candidates(problem: Problem, name: str, params: tuple[tuple[str, object]
 
     if problem.params["form"] == "columns":
         return [one("columns", "columns", 256)]
+    read = [i for p in problem.kernel.ports if isinstance(p, StoreAccessor) for e in p.exprs for r in ex.reads(e) for i in r.index]
+    early = any(depends(i, c) for i in read for c in ("c0", "c1", "c2"))
     out = []
     for group, vectors in row_shapes(n3, width):
         end = "exact" if group * vectors * width == n3 else tail(n3, width, 0)
-        rest = (("group", group), ("vectors", vectors), ("tail", f"Tail::{end}"))
+        rest = (("group", group), ("vectors", vectors), ("tail", f"Tail::{end}"), ("early", early))
         fits = intexpr.add(group * vectors * width, intexpr.mul(-1, n3))
         conditions = () if intexpr.nonnegative(fits) else (fits,)
         out.append(one(f"g{group}v{vectors}w{width}", "rows", group if group > 32 else 128, rest, conditions))

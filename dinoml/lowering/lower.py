@@ -171,7 +171,7 @@ class _Builder:
     def _store(self, port: Store, position: int) -> Port:
         assert self.group.anchor is not None
         result = self.group.anchor.outputs[port.output]
-        value = port.expr if port.expr is not None else ex.Input("value", port.dtype)
+        value = self.fusion.inliner()(port.expr) if port.expr is not None else ex.Input("value", port.dtype)
         writes = tuple(self._write(v, (result, value)) for v in self.group.sinks[position])
         return StoreAccessor(port.name, port.tail, port.dtype, writes)
 

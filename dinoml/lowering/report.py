@@ -7,8 +7,17 @@ from typing import Any
 
 from dinoml.ir import intexpr
 from dinoml.ir.graph import Graph
+from dinoml.ir.intexpr import IntLike
 from dinoml.lowering.memory import lower_bound
 from dinoml.lowering.plan import FunctionPlan, Step
+
+
+def condition_text(x: IntLike) -> str:
+    """Return the condition x >= 0 as a reader writes it: `batch*seq <= 16`."""
+    terms = intexpr.terms_of(x)
+    small = intexpr.from_terms({m: -c for m, c in terms.items() if c < 0})
+    large = intexpr.from_terms({m: c for m, c in terms.items() if c > 0})
+    return f"{small} <= {large}"
 
 
 def kernels_json(plans: Sequence[FunctionPlan]) -> dict[str, Any]:
@@ -33,7 +42,7 @@ def _kernel(p: FunctionPlan, i: int, s: Step) -> dict[str, Any]:
         "reads": list(k.inputs),
         "writes": list(k.outputs),
         "variants": [
-            {"kernel": v.source.name, "candidate": v.source.candidate.name, "condition": " and ".join(f"{c} >= 0" for c in v.conditions)} for v in s.variants
+            {"kernel": v.source.name, "candidate": v.source.candidate.name, "condition": " and ".join(map(condition_text, v.conditions))} for v in s.variants
         ],
         "declined": [{"candidate": c.name, "reason": c.declined} for c in s.declined],
         "not_fused": [{"edge": edge, "reason": reason} for edge, reason in k.reasons],

@@ -116,7 +116,7 @@ def test_ops_are_listed_and_shown(dinoml):
     assert {row["name"] for row in dinoml("ops", "list", "relu", "--json").json} <= names
     assert "gelu" in dinoml("ops", "show", "gelu").out
     assert dinoml("ops", "show", "gelu", "--json").json["kind"] == "pointwise"
-    assert "did you mean gelu" in dinoml("ops", "show", "gleu").err
+    assert "did you mean quick_gelu" in dinoml("ops", "show", "quick_gleu").err
     assert "which operator" in dinoml("ops", "show").err
 
 

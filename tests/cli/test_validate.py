@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from dinoml.cli import reference, status
+from dinoml.cli import status
 from dinoml.cli.verdict import Rules
+from dinoml.operators import registry
 
 CHAIN = """
 import numpy as np
@@ -77,8 +78,8 @@ def test_bisect_names_the_first_wrong_kernel_and_its_line(dinoml, tmp_path, monk
             results = self.operator.reference(inputs, attrs)
             return tuple(r + (Wrong.uses % 2 == 0) * 0.01 for r in results)
 
-    original = reference.registry.get
-    monkeypatch.setattr(reference.registry, "get", lambda name: Wrong(original(name)) if name == "softmax" else original(name))
+    original = registry.get
+    monkeypatch.setattr(registry, "get", lambda name: Wrong(original(name)) if name == "softmax" else original(name))
     done = dinoml("validate", tmp_path / "x.dinoml", "--against", path, "--bisect", "--json")
     assert done.code == status.MISMATCH
     assert done.json["first_wrong"]["step"] == 1

@@ -45,6 +45,7 @@ class Case:
     flops: float = 0.0
     limit: float | None = None  # of the comparator, where the operator's spec has its own
     specials: bool = False  # puts NaN and infinities into the first input
+    reports: bool = False  # sets the error word
 
     @property
     def storage(self) -> str:
@@ -119,6 +120,22 @@ def integers_reference(a: Arrays, dtype: str) -> dict[str, Array]:
     by = np.where(y == 0, 1, y)
     chosen = np.where(x > y, np.mod(x, by), np.floor_divide(x, by))
     return {"value": np.where(y == 0, 0, chosen) + x * y, "positive": x > y}
+
+
+def embedding(ids, table):  # type: ignore[no-untyped-def]
+    from dinoml import ops
+
+    return ops.embedding(table, ids) * 2.0
+
+
+def embedding_reference(a: Arrays, dtype: str) -> dict[str, Array]:
+    """An index outside the table is reported, and reads the nearest row."""
+    return {"output_0": a["table"][np.clip(a["ids"].astype(np.int64), 0, len(a["table"]) - 1)] * 2}
+
+
+def _embedding(high: int) -> Case:
+    inputs = {"table": Input((101, 40)), "ids": Input((3, 7), "int64", 0, high, True)}
+    return Case(f"embedding_{high}", embedding, embedding_reference, inputs, reports=high > 101)
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
@@ -224,7 +241,7 @@ def linear_reference(a: Arrays, dtype: str) -> dict[str, Array]:
 
 
 def _linear(m: int, n: int, k: int, dtype: str = "bfloat16", timed: bool = False, stored: bool = False) -> Case:
-    inputs = {"x": Input((m, k), dtype, -1, 1), "b": Input((n,), dtype), "r": Input((m, n), dtype)}
+    inputs = {"x": Input((m, k), dtype, -1, 1), "b": Input((n,), dtype, -1, 1), "r": Input((m, n), dtype, -1, 1)}
     weight = {"w": Input((n, k), dtype, -1, 1)}
     name = f"linear_{dtype}_{m}x{n}x{k}" + ("_stored" if stored else "")
     return Case(
@@ -255,6 +272,7 @@ CASES: tuple[Case, ...] = (
     Case("permuted", permuted, lambda a, _: {"output_0": a["x"].transpose(1, 0, 2) * a["y"] + a["z"]},
          {"x": Input((3, 17, 40), "float16"), "y": Input((17, 3, 40), "float16"), "z": Input((3, 1), "float16")}),
     Case("integers", integers, integers_reference, {"x": Input((129, 33), "int64", -100, 100, True), "y": Input((129, 33), "int64", -9, 10, True)}),
+    _embedding(101), _embedding(150),
     _add_rms(ROWS, COLUMNS, timed=True),
     _add_rms(33, 1000), _add_rms(33, 1001), _add_rms(35, 12), _add_rms(67, 64, "float16"), _add_rms(5, 2052, "float32"),
     _layer_norm(ROWS, COLUMNS, timed=True),

@@ -253,16 +253,16 @@ void test_gemm() {
 }
 
 // ---- attention
-struct BiasMap {  // score + bias[h] * (k - q), and -inf where k % drop == drop - 1; drop 1: everywhere
+struct BiasMap {  // score + bias[h] * (k - q), and -inf before `from` and where k % drop == drop - 1; drop 1: everywhere
   const float* bias;
-  i64 drop;
+  i64 drop, from;
   template <int N> struct Got { float bias; };
   template <class L> DML_FN Got<L::width> fetch(L, i64, i64 h, i64, i64) const { return {bias[h]}; }
   template <class L> DML_FN Vec<float, L::width> eval(L, const Got<L::width>& g, i64, i64, i64 q, i64 k, Vec<float, L::width> v) const {
     constexpr int N = L::width;
-    const i64 some = drop;
+    const i64 some = drop, start = from;
     const float slope = g.bias;
-    return v + make<float, N>([&](int i) { return (k + i) % some == some - 1 ? -infinity : slope * float(k + i - q); });
+    return v + make<float, N>([&](int i) { return k + i < start || (k + i) % some == some - 1 ? -infinity : slope * float(k + i - q); });
   }
 };
 struct AttentionStore {  // y = v + 1, and counts
@@ -349,8 +349,9 @@ template <bool causal> void attention_sizes() {
           const Kind kind = turn % 5 == 0 ? Kind::spaced : turn % 5 == 1 ? Kind::column_major : Kind::row_major;
           check_attention<P, float>("plain", workers, dims, kind, NoMap{});
           check_attention<Wide, float>("wide", workers, dims, kind, NoMap{});
-          check_attention<P, bf16>("mapped bf16", workers, dims, kind, BiasMap{bias, 3});
-          if (turn % 4 == 0) check_attention<P, float>("all masked", workers, dims, kind, BiasMap{bias, 1});
+          check_attention<P, bf16>("mapped bf16", workers, dims, kind, BiasMap{bias, 3, 0});
+          if (k > 100) check_attention<P, float>("blocks masked", workers, dims, kind, BiasMap{bias, 5, turn % 2 ? 70 : 290});
+          if (turn % 4 == 0) check_attention<P, float>("all masked", workers, dims, kind, BiasMap{bias, 1, 0});
         }
 }
 void test_attention() {

@@ -69,7 +69,7 @@ def fused(case: Case, before: str, after: str) -> Sample:
     specs = {name: i.spec for name, i in inputs.items()} | {k: s for k, (s, _) in extra.items()}
     values = {name: i.array for name, i in inputs.items()} | {k: a for k, (_, a) in extra.items()}
     label = f"{case.operator.name} {case.label} {before} {after}"
-    accuracy = replace(casework.tolerance(case, roundings=3), row_axis=-2 if after == "view" else -1)
+    accuracy = replace(casework.tolerance(case, roundings=4), row_axis=-2 if after == "view" else -1)
     return Sample(label, model, specs, values, case.dims, accuracy, f"{casework.function_key(case)} {before} {after}")
 
 
@@ -134,9 +134,9 @@ def _after(y: Any, after: str, beside: Mapping[str, Any], n: int) -> list[Any]:
         return [y + 1] if after != "several" else [y + 1, ops.cast(y, "float32") * 0.5]
     if after in ("bias_relu", "residual") and f"{after}{n}" in beside:
         other = beside[f"{after}{n}"]
-        return [ops.relu(y + other)] if after == "bias_relu" else [y * 0.5 + other]
+        return [ops.relu(y + other) + 1.0] if after == "bias_relu" else [y * 0.5 + other]
     if after == "several":
-        return [y, ops.relu(y), ops.cast(y * 2.0, "float16")]
+        return [y, ops.abs(y), ops.cast(y * 2.0, "float16" if y.dtype == "float32" else y.dtype)]
     if after == "view" and y.rank >= 2:
-        return [ops.permute(ops.tanh(y), (*range(1, y.rank), 0))]
+        return [ops.permute(ops.sigmoid(y), (*range(1, y.rank), 0))]
     return [ops.relu(y) + 1.0]

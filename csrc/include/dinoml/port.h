@@ -69,6 +69,8 @@ template <class T> DML_FN T shuffle(T v, int lane, int width) { return __shfl(v,
 template <class T> DML_FN T shuffle_up(T v, int delta, int width) { return __shfl_up(v, delta, width); }
 template <class T> DML_FN T shuffle_down(T v, int delta, int width) { return __shfl_down(v, delta, width); }
 DML_FN float reciprocal(float x) { return __builtin_amdgcn_rcpf(x); }  // error of 1 ulp
+DML_FN float max_nan(float a, float b) { return a != a ? a : a > b ? a : b; }  // NaN where either is
+DML_FN float min_nan(float a, float b) { return a != a ? a : a < b ? a : b; }
 DML_FN float float_from_f16(uint16_t bits) {
   _Float16 h;
   __builtin_memcpy(&h, &bits, 2);
@@ -96,6 +98,16 @@ template <class T> DML_FN T shuffle_down(T v, int delta, int width) { return __s
 DML_FN float reciprocal(float x) {  // error of 1 ulp
   float r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+DML_FN float max_nan(float a, float b) {  // NaN where either is
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+DML_FN float min_nan(float a, float b) {
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
   return r;
 }
 DML_FN float float_from_f16(uint16_t bits) {

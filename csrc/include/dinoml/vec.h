@@ -54,15 +54,9 @@ template <class T, int N> DML_FN Vec<T, N> min(Vec<T, N> a, Vec<T, N> b) {
   else if constexpr (is_float<T>) return select(a != a, a, pick_min(a, b));
   else return pick_min(a, b);
 }
-// With a constant that is no NaN, one instruction is enough.
-template <class T, int N> DML_FN Vec<T, N> max(Vec<T, N> a, plain_t<T> b) {
-  if (__builtin_constant_p(b == b) && b == b) return pick_max(splat<N>(b), a);
-  return max(a, splat<N>(b));
-}
-template <class T, int N> DML_FN Vec<T, N> min(Vec<T, N> a, plain_t<T> b) {
-  if (__builtin_constant_p(b == b) && b == b) return pick_min(splat<N>(b), a);
-  return min(a, splat<N>(b));
-}
+// With a scalar one instruction is enough: where the other is NaN, pick gives it.
+template <class T, int N> DML_FN Vec<T, N> max(Vec<T, N> a, plain_t<T> b) { return b == b ? pick_max(splat<N>(b), a) : splat<N>(b); }
+template <class T, int N> DML_FN Vec<T, N> min(Vec<T, N> a, plain_t<T> b) { return b == b ? pick_min(splat<N>(b), a) : splat<N>(b); }
 template <class T, int N> DML_FN Vec<T, N> max(plain_t<T> a, Vec<T, N> b) { return max(b, a); }
 template <class T, int N> DML_FN Vec<T, N> min(plain_t<T> a, Vec<T, N> b) { return min(b, a); }
 

@@ -93,6 +93,13 @@ template <class T, int N> DML_FN Vec<T, N> select(Vec<bool, N> m, Vec<T, N> a, V
 template <int N> DML_FN Vec<bool, N> first(int n) { return make<bool, N>([&](int i) { return i < n; }); }
 template <class T, int N> DML_FN Vec<T, N> pick_larger(Vec<T, N> a, Vec<T, N> b) { return select(a > b, a, b); }
 template <class T, int N> DML_FN Vec<T, N> pick_smaller(Vec<T, N> a, Vec<T, N> b) { return select(a < b, a, b); }
+// One instruction where the general text of vec.h makes four.
+template <int N> DML_FN Vec<float, N> max(Vec<float, N> a, Vec<float, N> b) {
+  return make<float, N>([&](int i) { return gpu::max_nan(a.v[i], b.v[i]); });
+}
+template <int N> DML_FN Vec<float, N> min(Vec<float, N> a, Vec<float, N> b) {
+  return make<float, N>([&](int i) { return gpu::min_nan(a.v[i], b.v[i]); });
+}
 template <int N> DML_FN bool any_lane(Vec<bool, N> a) {
   bool r = false;
   DML_UNROLL for (int i = 0; i < N; i++) r |= a.v[i];
@@ -133,42 +140,73 @@ template <int N> DML_FN Vec<int32_t, N> shift_sign_right(Vec<int32_t, N> a, int 
 }
 
 // ------------------------------------------------------------------------------------------------ memory
-template <class S, int N> struct alignas(N * sizeof(S) < 16 ? N * sizeof(S) : 16) Raw { S v[N]; };
+// Elements of less than four bytes lie packed in words, so that what moves are words: out of single narrow elements compilers
+// do not make a wide access again.
+template <class S, int N, bool Packed = (sizeof(S) < 4 && N * sizeof(S) >= 4)> struct WordOf { using type = S; };
+template <class S, int N> struct WordOf<S, N, true> { using type = uint32_t; };
+template <class S, int N> using word_of = typename WordOf<S, N>::type;
+template <class W, int K> struct alignas(K * sizeof(W)) Words { W w[K]; };  // what one instruction moves
+template <int Bytes> struct WholeOf { using type = unsigned __int128; };
+template <> struct WholeOf<8> { using type = uint64_t; };
+template <int Bytes> using whole_of = typename WholeOf<Bytes>::type;
 
-template <int Bytes> struct Chunk;  // what one instruction moves
-template <> struct Chunk<1> { uint8_t x; };
-template <> struct Chunk<2> { uint16_t x; };
-template <> struct Chunk<4> { uint32_t x; };
-template <> struct alignas(8) Chunk<8> { uint32_t x, y; };
-template <> struct alignas(16) Chunk<16> { uint32_t x, y, z, w; };
-template <class S, int N> using chunk_of = Chunk<(N * sizeof(S) < 16 ? N * sizeof(S) : 16)>;
+template <class S, int N> struct Raw {
+  using Word = word_of<S, N>;
+  static constexpr int each = sizeof(Word) / sizeof(S), words = N / each, most = 16 / sizeof(Word), access = words < most ? words : most;
+  using Access = Words<Word, access>;
+  Word w[words];
+
+  DML_FN S at(int i) const {
+    if constexpr (each == 1) return w[i];
+    else return S{decltype(S::bits)(w[i / each] >> i % each * (32 / each))};
+  }
+  DML_FN void set(int i, S x) {
+    if constexpr (each == 1) w[i] = x;
+    else {
+      const int shift = i % each * (32 / each);
+      w[i / each] = (w[i / each] & ~(((1u << (32 / each)) - 1) << shift)) | uint32_t(x.bits) << shift;
+    }
+  }
+};
 
 template <class S, int N> DML_FN Raw<S, N> load(Full<N>, const S* p) {
-  using C = chunk_of<S, N>;
-  Raw<S, N> r;
-  DML_UNROLL for (int i = 0; i < int(sizeof(r) / sizeof(C)); i++) reinterpret_cast<C*>(&r)[i] = reinterpret_cast<const C*>(p)[i];
+  using R = Raw<S, N>;
+  R r;
+  DML_UNROLL for (int c = 0; c < R::words; c += R::access) {
+    const typename R::Access a = reinterpret_cast<const typename R::Access*>(p)[c / R::access];
+    DML_UNROLL for (int i = 0; i < R::access; i++) r.w[c + i] = a.w[i];
+  }
   return r;
 }
 template <class S, int N> DML_FN void store(Full<N>, S* p, Raw<S, N> r) {
-  using C = chunk_of<S, N>;
-  DML_UNROLL for (int i = 0; i < int(sizeof(r) / sizeof(C)); i++) reinterpret_cast<C*>(p)[i] = reinterpret_cast<const C*>(&r)[i];
+  using R = Raw<S, N>;
+  DML_UNROLL for (int c = 0; c < R::words; c += R::access) {
+    typename R::Access a;
+    DML_UNROLL for (int i = 0; i < R::access; i++) a.w[i] = r.w[c + i];
+    if constexpr (sizeof a >= 8) {  // NOTE: as one integer: nvcc leaves the last of several stores of a struct in four pieces
+      using Whole = whole_of<sizeof a>;
+      Whole all;
+      __builtin_memcpy(&all, &a, sizeof a);
+      reinterpret_cast<Whole*>(p)[c / R::access] = all;
+    } else reinterpret_cast<typename R::Access*>(p)[c / R::access] = a;
+  }
 }
 // Element i is fn(i), for the lanes of the access only.
 template <class S, int N, class Fn> DML_FN Raw<S, N> load_each(Full<N>, Fn fn) {
-  Raw<S, N> r;
-  DML_UNROLL for (int i = 0; i < N; i++) r.v[i] = fn(i);
+  Raw<S, N> r{};
+  DML_UNROLL for (int i = 0; i < N; i++) r.set(i, fn(i));
   return r;
 }
 template <class S, int N, class Fn> DML_FN Raw<S, N> load_each(Part<N> l, Fn fn) {
   Raw<S, N> r{};
-  DML_UNROLL for (int i = 0; i < N; i++) if (i < l.n) r.v[i] = fn(i);
+  DML_UNROLL for (int i = 0; i < N; i++) if (i < l.n) r.set(i, fn(i));
   return r;
 }
 template <class S, int N, class Fn> DML_FN void store_each(Full<N>, Raw<S, N> r, Fn fn) {
-  DML_UNROLL for (int i = 0; i < N; i++) fn(i, r.v[i]);
+  DML_UNROLL for (int i = 0; i < N; i++) fn(i, r.at(i));
 }
 template <class S, int N, class Fn> DML_FN void store_each(Part<N> l, Raw<S, N> r, Fn fn) {
-  DML_UNROLL for (int i = 0; i < N; i++) if (i < l.n) fn(i, r.v[i]);
+  DML_UNROLL for (int i = 0; i < N; i++) if (i < l.n) fn(i, r.at(i));
 }
 template <class S, int N> DML_FN Raw<S, N> load(Part<N> l, const S* p) { return load_each<S>(l, [=](int i) { return p[i]; }); }
 template <class S, int N> DML_FN void store(Part<N> l, S* p, Raw<S, N> r) { store_each(l, r, [=](int i, S x) { p[i] = x; }); }
@@ -180,28 +218,27 @@ template <class L, class S, int N> DML_FN void store_strided(L l, S* p, i64 stri
   store_each(l, r, [=](int i, S x) { p[i * stride] = x; });
 }
 template <class S, int N> DML_FN void spread(Raw<S, N> a, S* to) {
-  DML_UNROLL for (int i = 0; i < N; i++) to[i] = a.v[i];
+  DML_UNROLL for (int i = 0; i < N; i++) to[i] = a.at(i);
 }
 
 // ------------------------------------------------------------------------------------------------ conversion
 template <class S, int N> DML_FN Vec<compute_t<S>, N> value(Raw<S, N> r) {
-  if constexpr (same<S, bf16>) return bitcast<float>(make<uint32_t, N>([&](int i) { return uint32_t(r.v[i].bits) << 16; }));
-  else if constexpr (same<S, f16>) return make<float, N>([&](int i) { return gpu::float_from_f16(r.v[i].bits); });
-  else if constexpr (same<S, b8>) return make<bool, N>([&](int i) { return r.v[i].bits != 0; });
-  else return make<S, N>([&](int i) { return r.v[i]; });
+  if constexpr (same<S, bf16>) return bitcast<float>(make<uint32_t, N>([&](int i) {
+    if constexpr (N == 1) return uint32_t(r.w[0].bits) << 16;
+    else return i % 2 ? r.w[i / 2] & 0xffff0000u : r.w[i / 2] << 16;
+  }));
+  else if constexpr (same<S, f16>) return make<float, N>([&](int i) { return gpu::float_from_f16(r.at(i).bits); });
+  else if constexpr (same<S, b8>) return make<bool, N>([&](int i) { return r.at(i).bits != 0; });
+  else return make<S, N>([&](int i) { return r.w[i]; });
 }
 template <class S, int N> DML_FN Raw<S, N> pack(Vec<compute_t<S>, N> a) {
-  Raw<S, N> r;
-  if constexpr (same<S, bf16> && N > 1) {
-    DML_UNROLL for (int i = 0; i < N; i += 2) {
-      const uint32_t both = gpu::bf16_pair_from_float(a.v[i], a.v[i + 1]);
-      r.v[i].bits = uint16_t(both), r.v[i + 1].bits = uint16_t(both >> 16);
-    }
-  } else DML_UNROLL for (int i = 0; i < N; i++) {
-    if constexpr (same<S, bf16>) r.v[i].bits = uint16_t(gpu::bf16_pair_from_float(a.v[i], 0.f));
-    else if constexpr (same<S, f16>) r.v[i].bits = gpu::f16_from_float(a.v[i]);
-    else if constexpr (same<S, b8>) r.v[i].bits = a.v[i];
-    else r.v[i] = a.v[i];
+  Raw<S, N> r{};
+  if constexpr (same<S, bf16> && N > 1) DML_UNROLL for (int i = 0; i < N; i += 2) r.w[i / 2] = gpu::bf16_pair_from_float(a.v[i], a.v[i + 1]);
+  else DML_UNROLL for (int i = 0; i < N; i++) {
+    if constexpr (same<S, bf16>) r.set(i, bf16{uint16_t(gpu::bf16_pair_from_float(a.v[i], 0.f))});
+    else if constexpr (same<S, f16>) r.set(i, f16{gpu::f16_from_float(a.v[i])});
+    else if constexpr (same<S, b8>) r.set(i, b8{uint8_t(a.v[i])});
+    else r.set(i, a.v[i]);
   }
   return r;
 }

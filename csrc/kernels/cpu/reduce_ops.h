@@ -64,14 +64,15 @@ template <bool Largest> struct Arg {
 using ArgMax = Arg<true>;
 using ArgMin = Arg<false>;
 
-template <class T, int N> DML_FN Value<T, N / 2> low(Value<T, N> s) { return {low(s.v)}; }
-template <class T, int N> DML_FN Value<T, N / 2> high(Value<T, N> s) { return {high(s.v)}; }
-template <class T, int N> DML_FN Placed<T, N / 2> low(Placed<T, N> s) { return {low(s.v), low(s.at)}; }
-template <class T, int N> DML_FN Placed<T, N / 2> high(Placed<T, N> s) { return {high(s.v), high(s.at)}; }
-
-template <class Op, template <class, int> class State, class T, int N> DML_FN State<T, 1> over_lanes(State<T, N> s) {
+// The state of all lanes together.
+template <class Op, class T, int N> DML_FN Value<T, 1> over_lanes(Value<T, N> s) {
   if constexpr (N == 1) return s;
-  else return over_lanes<Op>(Op::merge(low(s), high(s)));
+  else return over_lanes<Op>(Value<T, N / 2>{Op::of(low(s.v), high(s.v))});
+}
+template <class Op, class T, int N> DML_FN Placed<T, 1> over_lanes(Placed<T, N> s) {
+  const T best = same<Op, ArgMax> ? hmax(s.v) : hmin(s.v);  // NaN where there is one
+  const Vec<bool, N> there = best == best ? s.v == splat<N>(best) : s.v != s.v;
+  return {splat<1>(best), splat<1>(hmin(select(there, s.at, splat<N>(most_of<int64_t>()))))};
 }
 
 }  // namespace dml::cpu

@@ -21,7 +21,9 @@ template <class S, int NR> struct PackedB { const S* p; i64 s0, s1; };
 template <class Op> struct Factor {
   template <int W> using Got = typename Op::template Got<W>;
   template <class L> static DML_FN auto fetch(const Op& x, L l, i64, i64 b0, i64 b1, i64 i, i64 j) { return x.fetch(l, b0, b1, i, j); }
-  template <class L> static DML_FN auto value_of(const Op& x, L l, const Got<L::width>& g, i64 b0, i64 b1, i64 i, i64 j) { return x.eval(l, g, b0, b1, i, j); }
+  template <class L> static DML_FN auto value_of(const Op& x, L l, const Got<L::width>& g, i64 b0, i64 b1, i64 i, i64 j) {
+    return x.eval(l, g, b0, b1, i, j);
+  }
 };
 template <class S> struct Factor<Strided<S>> {
   template <int W> using Got = Raw<S, W>;
@@ -42,7 +44,7 @@ template <class S, int NR> struct Factor<PackedB<S, NR>> {
 struct Batch { i64 b0, b1; };
 
 // One operand's part of a slice of k: I x J elements in vectors of W along j (Inner) or along i, dealt to the block's threads.
-template <class Op, int I, int J, int W, bool Inner, int Threads> struct Slice {
+template <class Op, int I, int J, int W, bool Inner, Tail End, int Threads> struct Slice {
   static constexpr int vectors = I * J / W, each = (vectors + Threads - 1) / Threads, along = (Inner ? J : I) / W;
   typename Factor<Op>::template Got<W> got[each];
 
@@ -54,8 +56,8 @@ template <class Op, int I, int J, int W, bool Inner, int Threads> struct Slice {
   }
   // fn(lanes) for as much of the vector at p as lies in the `i_left` x `j_left` elements that exist.
   template <class Fn> static DML_FN void within(Place p, i64 i_left, i64 j_left, Fn&& fn) {
-    if (p.i >= i_left || p.j >= j_left) return;
-    at_column<W, Tail::ragged>(Inner ? p.j : p.i, Inner ? j_left : i_left, [&](auto l, i64) { fn(l); });
+    if (Inner ? p.i >= i_left : p.j >= j_left) return;
+    at_column<W, End>(Inner ? p.j : p.i, Inner ? j_left : i_left, [&](auto l, i64) { fn(l); });
   }
   DML_FN void fetch(const Op& x, i64 k, Batch b, i64 i0, i64 j0, i64 i_end, i64 j_end) {
     DML_UNROLL for (int r = 0; r < each; r++) {
@@ -95,8 +97,8 @@ __global__ void __launch_bounds__(P::threads, 2) gemm_kernel(GemmDims d, unsigne
   const Batch batch{o.i0, o.i1};
   const i64 m0 = o.i2 * BM, n0 = i64(blockIdx.x % n_tiles) * BN;
   const int u = int(threadIdx.x) % tx, w = int(threadIdx.x) / tx;
-  Slice<A, BM, BK, P::a_width, P::a_inner, T> next_a;
-  Slice<B, BK, BN, P::b_width, P::b_inner, T> next_b;
+  Slice<A, BM, BK, P::a_width, P::a_inner, P::a_tail, T> next_a;
+  Slice<B, BK, BN, P::b_width, P::b_inner, P::b_tail, T> next_b;
   float acc[TM][TN];
   DML_UNROLL for (int i = 0; i < TM; i++) DML_UNROLL for (int j = 0; j < TN; j++) acc[i][j] = 0.f;
   auto fetch = [&](i64 k0) {
@@ -124,15 +126,22 @@ __global__ void __launch_bounds__(P::threads, 2) gemm_kernel(GemmDims d, unsigne
   constexpr int W = P::y_width;
   DML_UNROLL for (int i = 0; i < TM; i++) {
     const i64 m = m0 + (i / 4 * ty + w) * 4 + i % 4;
-    if (m < d.m) DML_UNROLL for (int j = 0; j < TN; j += W)
-      at_column<W, Tail::ragged>(n0 + (j / 4 * tx + u) * 4 + j % 4, d.n, [&](auto l, i64 n) {
-        y.put(l, y.fetch(l, batch.b0, batch.b1, m, n), batch.b0, batch.b1, m, n, make<float, W>([&](int q) { return acc[i][j + q]; }));
-      });
+    if (m >= d.m) continue;
+    auto each_run = [&](auto&& fn) {
+      DML_UNROLL for (int j = 0; j < TN; j += W)
+        at_column<W, P::y_tail>(n0 + (j / 4 * tx + u) * 4 + j % 4, d.n, [&](auto l, i64 n) { fn(l, j, n); });
+    };
+    typename Y::template Got<W> got[TN / W];
+    each_run([&](auto l, int j, i64 n) { got[j / W] = y.fetch(l, batch.b0, batch.b1, m, n); });
+    each_run([&](auto l, int j, i64 n) {
+      y.put(l, got[j / W], batch.b0, batch.b1, m, n, make<float, W>([&](int q) { return acc[i][j + q]; }));
+    });
   }
 }
 
 // P: BM, BN, BK: tile; TM, TN: accumulators of a thread; threads; a_width, b_width: elements of an access, along the last
-// coordinate where a_inner or b_inner, otherwise along the one before; y_width: 1, 2 or 4.
+// coordinate where a_inner or b_inner, otherwise along the one before; y_width: 1, 2 or 4; a_tail, b_tail, y_tail: whole where the
+// extent along which they run is a multiple of the width, else ragged.
 template <class P, class A, class B, class Y> int gemm(const dml_ctx& ctx, const GemmDims& d, A a, B b, Y y) {
   if (d.b0 <= 0 || d.b1 <= 0 || d.m <= 0 || d.n <= 0) return 0;
   const i64 m_tiles = ceil_div(d.m, P::BM), n_tiles = ceil_div(d.n, P::BN);

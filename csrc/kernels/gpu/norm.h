@@ -1,7 +1,7 @@
 // Norms of one coordinate: standard (x - mean) / sqrt(var + eps), rms x / sqrt(mean(x^2) + eps), l2 x / max(|x|, eps).
 // Weights and what follows belong to the store accessor; what precedes, with its side outputs, to the load accessor.
-// Mapping: rows: P::group threads hold a row in registers, P::vectors vectors each, P::threads / P::group rows a block. The
-// operands of the store are fetched before the reduction ends. long_rows and columns: a block walks with scratch (row.h).
+// Mapping: rows: P::group threads hold a row in registers, P::vectors vectors each, P::threads / P::group rows a block.
+// long_rows and columns: a block walks with scratch (row.h).
 // Traffic: rows: x once, y once. Variance is corrected two-pass: it subtracts the mean of the residuals, as on CPUs.
 #pragma once
 #include "row.h"
@@ -28,8 +28,8 @@ template <class P, class Load, class Store> __global__ void __launch_bounds__(P:
   const int n = int(d.n3);
   F v[V];
   row_values<P>(x, o, n, 0.f, v);
-  typename Store::template Got<W> got[V];
-  deal<P>(n, [&](auto l, int j, i64 c) { got[j] = y.fetch(l, o.i0, o.i1, o.i2, c); });
+  Operands<P, Store> operands;
+  operands.fetch_early(y, o, n);
   float sums[2] = {0.f, 0.f};  // of squares, of residuals
   if constexpr (P::kind == Norm::standard) {
     F sum = v[0];
@@ -48,8 +48,9 @@ template <class P, class Load, class Store> __global__ void __launch_bounds__(P:
   const float factor = lane<0>(norm_factor<P::kind>(splat<1>(sums[0]), splat<1>(sums[1]), float(n), float(d.eps)));
   const float rest = sums[1] / float(n);
   deal<P>(n, [&](auto l, int j, i64 c) {
+    const auto got = operands.at(y, l, j, o, c);
     if constexpr (P::kind == Norm::standard) v[j] = v[j] - rest;
-    y.put(l, got[j], o.i0, o.i1, o.i2, c, v[j] * factor);
+    y.put(l, got, o.i0, o.i1, o.i2, c, v[j] * factor);
   });
 }
 
@@ -77,18 +78,17 @@ __global__ void __launch_bounds__(P::threads) norm_scratch(NormDims d, float* sc
       square = madd(r, r, square);
     });
     sum = walk.template all<Sum>(sum, shared);
-    mean = mean + sum / n;
   }
-  const F factor = norm_factor<P::kind>(walk.template all<Sum>(square, shared), sum, n, eps);
+  const F factor = norm_factor<P::kind>(walk.template all<Sum>(square, shared), sum, n, eps), rest = sum / n;
   walk.each([&](auto l, i64 i2, i64 c, float* s) {
     const auto got = y.fetch(l, walk.o.i0, walk.o.i1, i2, c);
     F v = value(load(Full<W>{}, static_cast<const float*>(s)));
-    if constexpr (P::kind == Norm::standard) v = v - mean;
+    if constexpr (P::kind == Norm::standard) v = v - mean - rest;  // their sum would be rounded where the mean is large
     y.put(l, got, walk.o.i0, walk.o.i1, i2, c, v * factor);
   });
 }
 
-// P: width (lanes), form, kind, threads, tail; rows: group (threads of a row), vectors (of a thread), group * vectors * width >= n3.
+// P: width (lanes), form, kind, threads, tail; rows: group (threads of a row), vectors (of a thread), group * vectors * width >= n3, early (row.h).
 // Ports: a load accessor (float, each element once), a store accessor (each element once).
 template <class P, class Load, class Store> int norm(const dml_ctx& ctx, const NormDims& d, Load x, Store y) {
   if (d.n0 <= 0 || d.n1 <= 0 || d.n2 <= 0 || d.n3 <= 0) return 0;

@@ -13,16 +13,16 @@ struct Sum {
   static constexpr float none = 0.f;
   static DML_FN float of(float a, float b) { return a + b; }
 };
-struct Max {  // passes NaN over where b is none
+struct Max {  // passes NaN over
   static constexpr float none = -float_inf;
-  static DML_FN float of(float a, float b) { return a > b ? a : b; }
+  static DML_FN float of(float a, float b) { return ::fmaxf(a, b); }
 };
+template <class R, int N> DML_FN Vec<float, N> combined(Vec<float, N> a, Vec<float, N> b) {
+  return make<float, N>([&](int i) { return R::of(a.v[i], b.v[i]); });
+}
 template <class R, int N> DML_FN float over_lanes(Vec<float, N> v) {
   if constexpr (N == 1) return v.v[0];
-  else {
-    const Vec<float, N / 2> a = low(v), b = high(v);
-    return over_lanes<R>(make<float, N / 2>([&](int i) { return R::of(a.v[i], b.v[i]); }));
-  }
+  else return over_lanes<R>(combined<R>(low(v), high(v)));
 }
 
 // K values reduced over a group of G neighbouring threads; all of them get the same bits. G > 32 means the whole block, and
@@ -37,8 +37,13 @@ template <class R, int G, int K> DML_FN void group_reduce(float (&v)[K], float* 
       DML_UNROLL for (int k = 0; k < K; k++) shared[k * 32 + threadIdx.x / 32] = v[k];
     __syncthreads();
     DML_UNROLL for (int k = 0; k < K; k++) {
-      v[k] = shared[k * 32];
-      DML_UNROLL for (int w = 1; w < warps; w++) v[k] = R::of(v[k], shared[k * 32 + w]);
+      if constexpr (warps <= 8) {
+        v[k] = shared[k * 32];
+        DML_UNROLL for (int w = 1; w < warps; w++) v[k] = R::of(v[k], shared[k * 32 + w]);
+      } else {
+        v[k] = shared[k * 32 + threadIdx.x % warps];
+        DML_UNROLL for (int m = warps / 2; m > 0; m /= 2) v[k] = R::of(v[k], shuffle_xor(v[k], m, warps));
+      }
     }
   }
 }
@@ -63,6 +68,19 @@ template <class P, class Load> DML_FN void row_values(const Load& x, Outer o, in
     DML_UNROLL for (int j = 0; j < P::vectors; j++) v[j] = splat<P::width>(fill);
   deal<P>(n, [&](auto l, int j, i64 c) { v[j] = keep(l, x.eval(l, got[j], o.i0, o.i1, o.i2, c), fill); });
 }
+
+// What the store reads: fetched before the reductions where it comes from far away (P::early), so that it is under way
+// meanwhile; what all rows share lies in the nearest cache, and waiting in registers it would only cost occupancy.
+template <class P, class Store> struct Operands {
+  typename Store::template Got<P::width> got[P::early ? P::vectors : 1];
+  DML_FN void fetch_early(const Store& y, Outer o, int n) {
+    if constexpr (P::early) deal<P>(n, [&](auto l, int j, i64 c) { got[j] = y.fetch(l, o.i0, o.i1, o.i2, c); });
+  }
+  template <class L> DML_FN auto at(const Store& y, L l, int j, Outer o, i64 c) const {
+    if constexpr (P::early) return got[j];
+    else return y.fetch(l, o.i0, o.i1, o.i2, c);
+  }
+};
 
 // ------------------------------------------------------------------------------------------------ with scratch
 DML_HD i64 scratch_pitch(i64 n3) { return ceil_div(n3, 8) * 8; }
@@ -113,10 +131,7 @@ template <int W, int Threads> struct DownColumns {
     store(Full<W>{}, mine + int(threadIdx.x) / 32 * (32 * W), to<float>(v));
     __syncthreads();
     v = value(load(Full<W>{}, static_cast<const float*>(mine)));
-    for (int r = 1; r < Threads / 32; r++) {
-      const Vec<float, W> next = value(load(Full<W>{}, static_cast<const float*>(mine + r * (32 * W))));
-      v = make<float, W>([&](int i) { return R::of(v.v[i], next.v[i]); });
-    }
+    for (int r = 1; r < Threads / 32; r++) v = combined<R>(v, value(load(Full<W>{}, static_cast<const float*>(mine + r * (32 * W)))));
     return v;
   }
   static constexpr int shared_floats = Threads * W;

@@ -1,6 +1,6 @@
 // Softmax and its logarithm: exp(x - max) / sum, or x - max - log(sum). Float32 inside.
-// Mapping: rows: P::group threads hold a row in registers, P::vectors vectors each, P::threads / P::group rows a block. The
-// operands of the store are fetched before the reductions. long_rows and columns: a block walks with scratch (row.h).
+// Mapping: rows: P::group threads hold a row in registers, P::vectors vectors each, P::threads / P::group rows a block.
+// long_rows and columns: a block walks with scratch (row.h).
 // Traffic: rows: x once, y once.
 // Special values as NumPy's exp(x - max(x)) / sum: a NaN or +inf makes the row NaN, so does a row of -inf only.
 #pragma once
@@ -20,10 +20,10 @@ template <class P, class Load, class Store> __global__ void __launch_bounds__(P:
   const int n = int(d.n3);
   F v[V];
   row_values<P>(x, o, n, -float_inf, v);
-  typename Store::template Got<W> got[V];
-  deal<P>(n, [&](auto l, int j, i64 c) { got[j] = y.fetch(l, o.i0, o.i1, o.i2, c); });
-  F best = pick_max(v[0], splat<W>(-float_inf));  // passes NaN over: it comes back through the sum
-  DML_UNROLL for (int j = 1; j < V; j++) best = pick_max(v[j], best);
+  Operands<P, Store> operands;
+  operands.fetch_early(y, o, n);
+  F best = combined<Max>(v[0], splat<W>(-float_inf));  // passes NaN over: it comes back through the sum
+  DML_UNROLL for (int j = 1; j < V; j++) best = combined<Max>(v[j], best);
   const float most = group_reduce<Max, G>(over_lanes<Max>(best), shared);
   F sum = splat<W>(0.f);
   DML_UNROLL for (int j = 0; j < V; j++) {
@@ -34,8 +34,7 @@ template <class P, class Load, class Store> __global__ void __launch_bounds__(P:
   const float total = group_reduce<Sum, G>(hsum(sum), shared + 32);
   const float scale = 1.f / total, shift = lane<0>(log(splat<1>(total)));
   deal<P>(n, [&](auto l, int j, i64 c) {
-    if constexpr (P::log) y.put(l, got[j], o.i0, o.i1, o.i2, c, v[j] - most - shift);
-    else y.put(l, got[j], o.i0, o.i1, o.i2, c, v[j] * scale);
+    y.put(l, operands.at(y, l, j, o, c), o.i0, o.i1, o.i2, c, P::log ? v[j] - most - shift : v[j] * scale);
   });
 }
 
@@ -49,7 +48,7 @@ __global__ void __launch_bounds__(P::threads) softmax_scratch(SoftmaxDims d, flo
   F most = splat<W>(-float_inf), sum = splat<W>(0.f);
   walk.each([&](auto l, i64 i2, i64 c, float* s) {
     const F v = keep(l, x.eval(l, x.fetch(l, walk.o.i0, walk.o.i1, i2, c), walk.o.i0, walk.o.i1, i2, c), -float_inf);
-    most = pick_max(v, most);
+    most = combined<Max>(v, most);
     store(Full<W>{}, s, to<float>(v));
   });
   most = walk.template all<Max>(most, shared);
@@ -67,7 +66,7 @@ __global__ void __launch_bounds__(P::threads) softmax_scratch(SoftmaxDims d, flo
   });
 }
 
-// P: width (lanes), form, log, threads, tail; rows: group (threads of a row), vectors (of a thread), group * vectors * width >= n3.
+// P: width (lanes), form, log, threads, tail; rows: group (threads of a row), vectors (of a thread), group * vectors * width >= n3, early (row.h).
 // Ports: a load accessor (float, each element once), a store accessor (each element once).
 template <class P, class Load, class Store> int softmax(const dml_ctx& ctx, const SoftmaxDims& d, Load x, Store y) {
   if (d.n0 <= 0 || d.n1 <= 0 || d.n2 <= 0 || d.n3 <= 0) return 0;

@@ -1,0 +1,11 @@
+"""PyTorch as an independent opinion: the helpers of this folder are importable, one thread leaves cores to other workers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+torch.set_num_threads(1)
