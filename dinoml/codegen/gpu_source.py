@@ -100,7 +100,7 @@ def row_shapes(n: IntLike, width: int, in_registers: int = 64) -> list[tuple[int
     """
     most, deepest = intexpr.bounds(n)[1], in_registers // width
     if not isinstance(n, int):
-        shapes = [(32, 1), (32, 4), (128, 4), (512, 4)] if width > 1 else [(32, 4), (128, 8), (1024, 16)]
+        shapes = [(32, 1), (32, 4), (128, 4), (512, 4)] if width > 1 else [(32, 4), (128, 8), (512, 16)]
         first = next((i for i, (g, v) in enumerate(shapes) if g * v * width >= most), len(shapes) - 1)
         return shapes[: first + 1]
     vectors = max(1, -(-most // width))

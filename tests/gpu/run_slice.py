@@ -240,9 +240,12 @@ class Runner:
         worst = torch.zeros(len(names), dtype=torch.int64, device="cuda")
         status = self.library.so.dml_ulp(ctypes.c_void_p(worst.data_ptr()), ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
         torch.cuda.synchronize()
-        for name, word in zip(names, worst.tolist()):
-            x = np.array([word & 0xFFFFFFFF], np.uint32).view(np.float32)[0]
-            print(f"     {name:8s} {max((word >> 32) / 1000, 0.5):9.3f} ulp at {x!r}", flush=True)
+        for item, word in zip(names, worst.tolist()):
+            name, bound = item.split("=")
+            x, error = np.array([word & 0xFFFFFFFF], np.uint32).view(np.float32)[0], max((word >> 32) / 1000, 0.5)
+            print(f"     {name:8s} {error:9.3f} ulp, bound {bound}, at {x!r}", flush=True)
+            if error > float(bound):
+                self.failures.append(f"{name}: {error} ulp at {x!r}")
         if status:
             self.failures.append(f"dml_ulp returned {status}")
 

@@ -241,7 +241,7 @@ def linear_reference(a: Arrays, dtype: str) -> dict[str, Array]:
 
 
 def _linear(m: int, n: int, k: int, dtype: str = "bfloat16", timed: bool = False, stored: bool = False) -> Case:
-    inputs = {"x": Input((m, k), dtype, -1, 1), "b": Input((n,), dtype, -1, 1), "r": Input((m, n), dtype, -1, 1)}
+    inputs = {"x": Input((m, k), dtype, -1, 1), "b": Input((n,), dtype, -1, 1), "r": Input((m, n), dtype, 0.5, 1.5)}
     weight = {"w": Input((n, k), dtype, -1, 1)}
     name = f"linear_{dtype}_{m}x{n}x{k}" + ("_stored" if stored else "")
     return Case(

@@ -55,9 +55,11 @@ def _number(v: int) -> Both:
 
 
 LEAVES = st.one_of(st.sampled_from(SYMBOLS).map(_symbol), st.integers(-6, 12).map(_number))
-DIVISORS = st.one_of(  # positive in every environment
-    st.sampled_from([B, D]).map(_symbol), st.integers(1, 7).map(_number), st.tuples(st.sampled_from([B, D]), st.integers(1, 3)).map(lambda t: _apply("*", _symbol(t[0]), _number(t[1])))
-)  # fmt: skip
+SUMS = st.tuples(st.sampled_from([A, B, D]), st.sampled_from([B, D]), st.integers(1, 3)).map(
+    lambda t: _apply("+", _apply("*", _symbol(t[0]), _number(t[2])), _symbol(t[1]))
+)
+PRODUCTS = st.tuples(st.sampled_from([B, D]), st.integers(1, 3)).map(lambda t: _apply("*", _symbol(t[0]), _number(t[1])))
+DIVISORS = st.one_of(st.sampled_from([B, D]).map(_symbol), st.integers(1, 7).map(_number), PRODUCTS, SUMS)  # positive in every environment
 
 
 def _grow(inner: st.SearchStrategy[Both]) -> st.SearchStrategy[Both]:
@@ -77,7 +79,7 @@ def environments(draw: st.DrawFn) -> Env:
     return {"a": a, "b": b, "d": d, "row": draw(st.integers(0, b - 1)), "column": draw(st.integers(0, 3 * a - 1))}
 
 
-MANY = settings(max_examples=1500)
+MANY = settings(max_examples=800)
 
 
 @MANY

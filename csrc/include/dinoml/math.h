@@ -14,7 +14,7 @@
 //   sin cos   2    (whole range)
 //   pow       1
 //   mod fmod  0    (exact)
-// GPUs call their device libraries; an H200 was measured within these bounds but for exp (1.9), tanh (1.8) and sigmoid (3.3).
+// GPUs call their device libraries; an H200 was measured within these bounds but for exp (1.9) and sigmoid (3.3).
 #pragma once
 #include "dinoml/vec.h"
 #if !DML_GPU

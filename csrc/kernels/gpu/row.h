@@ -98,7 +98,7 @@ template <int W, int Threads> struct AlongRow {
   template <class D> static i64 blocks(const D& d) { return d.n0 * d.n1 * d.n2; }
   DML_FN i64 count() const { return n3; }
   template <class Fn> DML_FN void each(Fn&& fn) const {  // fn(lanes, i2, c, scratch)
-    for (i64 c = i64(threadIdx.x) * W; c < n3; c += Threads * W)
+    _Pragma("unroll 1") for (i64 c = i64(threadIdx.x) * W; c < n3; c += Threads * W)
       at_column<W, Tail::ragged>(c, n3, [&](auto l, i64 at) { fn(l, o.i2, at, scratch + o.i2 * scratch_pitch(n3) + at); });
   }
   template <class R> DML_FN Vec<float, W> all(Vec<float, W> v, float* shared) const {
@@ -122,7 +122,7 @@ template <int W, int Threads> struct DownColumns {
   template <class D> static i64 blocks(const D& d) { return d.n0 * d.n1 * ceil_div(d.n3, 32 * W); }
   DML_FN i64 count() const { return n2; }
   template <class Fn> DML_FN void each(Fn&& fn) const {
-    for (i64 r = threadIdx.x / 32; r < n2; r += Threads / 32)
+    _Pragma("unroll 1") for (i64 r = threadIdx.x / 32; r < n2; r += Threads / 32)
       at_column<W, Tail::ragged>(c, n3, [&](auto l, i64 at) { fn(l, r, at, scratch + r * scratch_pitch(n3) + at); });
   }
   template <class R> DML_FN Vec<float, W> all(Vec<float, W> v, float* shared) const {
