@@ -227,7 +227,7 @@ struct HeadStore {
   }
 };
 template <bool masked> struct AttentionParams {
-  static constexpr int MR = rows, NR = columns, BQ = 192, BK = 256;
+  static constexpr int MR = rows, NR = columns, BQ = 16 * rows, BK = 16 * columns;
   static constexpr bool causal = masked;
 };
 template <bool causal> void heads(dml_ctx& ctx, int repeats, i64 b, i64 h, i64 group, i64 q, i64 k, i64 width) {

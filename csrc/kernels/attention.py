@@ -5,6 +5,7 @@ import numpy as np
 from dinoml.lowering.templates import Candidate, Problem
 
 DIMS = "AttentionDims"
+DIM_NAMES = ("b", "h", "q", "k", "d", "dv", "group")
 
 
 def numpy(ports, dims, params):
@@ -30,7 +31,12 @@ _TILES = {64: (14, 32), 32: (6, 16), 16: (4, 8)}
 
 
 def candidates(problem: Problem) -> list[Candidate]:
-    """Blocks of query rows; a streaming form for few rows."""
+    """Blocks of query rows: large ones pack keys and values less often, small ones make work for many workers."""
     rows, columns = _TILES[problem.target.vector_bytes]
-    params = (("MR", rows), ("NR", columns), ("BQ", 4 * rows), ("BK", 8 * columns), ("causal", problem.params["causal"]))
-    return [Candidate("blocks", "kernels/cpu/attention.h", "dml::cpu::attention", params, scratch="attention_scratch<P>(d).shared + workers * attention_scratch<P>(d).each")]
+    scratch = "attention_scratch<P>(d).shared + workers * attention_scratch<P>(d).each"
+
+    def one(row_tiles: int, key_tiles: int) -> Candidate:
+        params = (("MR", rows), ("NR", columns), ("BQ", row_tiles * rows), ("BK", key_tiles * columns), ("causal", problem.params["causal"]))
+        return Candidate(f"q{row_tiles * rows}k{key_tiles * columns}", "kernels/cpu/attention.h", "dml::cpu::attention", params, scratch=scratch)
+
+    return [one(8, 8), one(8, 16), one(4, 8)]

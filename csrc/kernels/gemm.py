@@ -1,5 +1,7 @@
 """GEMM: y[b0, b1, m, n] = sum over k of a[b0, b1, m, k] * b[b0, b1, k, n]."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from dinoml.codegen.gpu_source import operand_access, tail, vector_width
@@ -8,6 +10,7 @@ from dinoml.lowering.kernels import PackedOperand
 from dinoml.lowering.templates import Candidate, Problem
 
 DIMS = "GemmDims"
+DIM_NAMES = ("b0", "b1", "m", "n", "k")
 
 
 def _unpack(packed, strides, dims):
@@ -35,19 +38,22 @@ _TILES = {64: (14, 32), 32: (6, 16), 16: (4, 8)}
 
 
 def candidates(problem: Problem) -> list[Candidate]:
-    """Tiles for many rows, streaming forms for few."""
+    """Tiles for many rows, streaming forms for few. `deep` takes long sums in one piece, where a plan finds that faster."""
     if problem.target.name != "cpu":
         return gpu_candidates(problem)
     rows, columns = _TILES[problem.target.vector_bytes]
-    m = problem.dims[2]
+    *_, m, _, k = problem.dims
     packed = isinstance(problem.port("b"), PackedOperand)
-    common = (("MR", rows), ("NR", columns), ("MC", 10 * rows), ("NC", 64 * columns), ("KC", 512))
+    common = {"MR": rows, "NR": columns, "MC": 10 * rows, "NC": 64 * columns, "KC": 512}
     kind = f"PackedB<{{}}, {columns}>" if packed else ""
 
-    def one(form: str, conditions: tuple, extra: tuple) -> Candidate:
-        return Candidate(form, "kernels/cpu/gemm.h", "dml::cpu::gemm", (("form", f"GemmForm::{form}"), *extra), conditions, "workers * gemm_scratch<P, BPort>(d)", kind)
+    def one(form: str, conditions: tuple, extra: dict[str, int]) -> Candidate:
+        params = (("form", f"GemmForm::{form}"), *extra.items())
+        return Candidate(form, "kernels/cpu/gemm.h", "dml::cpu::gemm", params, conditions, "workers * gemm_scratch<P, BPort>(d)", kind)
 
-    return [one("gemv", (1 - m,), common), one("skinny", (16 - m,), common), one("tile", (), common)]
+    deep = replace(one("tile", (k - common["KC"] - 1,), common | {"MC": 4 * rows, "KC": 2048}), name="deep")
+    tile = one("tile", (), common)
+    return [one("gemv", (1 - m,), common), one("skinny", (16 - m,), common), tile, deep, tile]
 
 
 GPU_FILLED = 256  # large tiles from which a device is busy

@@ -3,7 +3,8 @@
 import numpy as np
 
 from dinoml.codegen.gpu_source import row_candidates
-from dinoml.lowering.templates import Candidate, Problem
+from dinoml.ir import intexpr
+from dinoml.lowering.templates import Candidate, Problem, streamed
 
 DIMS = "NormDims"
 SCRATCH = {"rows": "workers * 4 * round_up(d.n3, 64)", "columns": "workers * round_up(4 * d.n2 * norm_block(d.n2), 64)"}
@@ -24,12 +25,14 @@ def numpy(ports, dims, params):
 
 
 def candidates(problem: Problem) -> list[Candidate]:
-    """One template."""
+    """One template; large results bypass the caches."""
     if problem.target.name != "cpu":
         return gpu_candidates(problem)
     width = problem.target.vector_bytes // 4
     params = (("width", width), ("form", f"Form::{problem.params['form']}"), ("kind", f"Norm::{problem.params['kind']}"))
-    return [Candidate(f"w{width}", "kernels/cpu/norm.h", "dml::cpu::norm", params, scratch=SCRATCH[problem.params["form"]])]
+    plain = Candidate(f"w{width}", "kernels/cpu/norm.h", "dml::cpu::norm", params, scratch=SCRATCH[problem.params["form"]])
+    whole_lines = intexpr.divisor(problem.dims[3]) % 16 == 0  # streaming stores to rows that share cache lines are slow
+    return [streamed(plain, intexpr.product(problem.dims)), plain] if whole_lines else [plain]
 
 
 def gpu_candidates(problem: Problem) -> list[Candidate]:

@@ -4,20 +4,16 @@ from dinoml.codegen.gpu_source import tail, threads_along, vector_width
 from dinoml.codegen.integers import depends
 from dinoml.ir import expr as ex
 from dinoml.ir import intexpr
-from dinoml.ir.intexpr import IntLike
-from dinoml.lowering.templates import Candidate, Problem
+from dinoml.lowering.templates import Candidate, Problem, streamed
 
 DIMS = "PointwiseDims"
+DIM_NAMES = ("n0", "n1", "n2", "n3")
 
 
-STREAM_ELEMENTS = 3 << 20  # results beyond the last-level cache gain from bypassing it, smaller ones are read again from it
 
-
-def _one(width: int, rows: int, unroll: int, stream: IntLike | None = None) -> Candidate:
+def _one(width: int, rows: int, unroll: int) -> Candidate:
     params = (("width", width), ("rows", rows), ("unroll", unroll))
-    conditions = () if stream is None else (stream,)
-    name = f"w{width}r{rows}u{unroll}" + ("s" if conditions else "")
-    return Candidate(name, "kernels/cpu/pointwise.h", "dml::cpu::pointwise", params, conditions, stream=bool(conditions))
+    return Candidate(f"w{width}r{rows}u{unroll}", "kernels/cpu/pointwise.h", "dml::cpu::pointwise", params)
 
 
 def _shared(problem: Problem) -> bool:
@@ -32,15 +28,15 @@ def candidates(problem: Problem) -> list[Candidate]:
         return gpu_candidates(problem)
     width = problem.target.vector_bytes // 4
     shapes = [(4, 1), (1, 4), (1, 2), (1, 1)] if _shared(problem) else [(1, 4), (1, 2), (4, 1), (1, 1)]
-    large = intexpr.add(intexpr.product(problem.dims), -STREAM_ELEMENTS)
-    return [_one(width, *shapes[0], large)] + [_one(width, r, u) for r, u in shapes]
+    listed = [_one(width, r, u) for r, u in shapes]
+    return [streamed(listed[0], intexpr.product(problem.dims)), *listed]
 
 
 def gpu_candidates(problem: Problem) -> list[Candidate]:
     """Shapes of a thread's fetch: rows first where they share operands, otherwise vectors of one row."""
     *_, n2, n3 = problem.dims
     width = vector_width(problem.kernel.ports)
-    shapes = [(256, 4, 1), (256, 2, 1), (256, 1, 2), (256, 1, 1)] if _shared(problem) else [(256, 1, 2), (256, 1, 1), (256, 1, 4)]
+    shapes = [(128, 2, 2), (64, 8, 1), (128, 4, 1), (256, 4, 1)] if _shared(problem) else [(128, 1, 4), (256, 1, 2), (256, 1, 1)]
     out = []
     for threads, rows, unroll in shapes:
         columns = threads_along(n3, width, threads)

@@ -110,7 +110,8 @@ def row_shapes(n: IntLike, width: int, in_registers: int = 64) -> list[tuple[int
         while group * (depth if group >= 32 else 1) < vectors and group < 1024:
             group *= 2
         each = -(-vectors // group)
-        if each <= deepest and group * each >= vectors and (group, each) not in out:
+        fits = each * width <= (32 if group == 1024 else in_registers)  # 1024 threads have 64 registers each
+        if fits and group * each >= vectors and (group, each) not in out:
             out.append((group, each))
     return out
 
@@ -136,7 +137,7 @@ def row_candidates(problem: Problem, name: str, params: tuple[tuple[str, object]
         fits = intexpr.add(group * vectors * width, intexpr.mul(-1, n3))
         conditions = () if intexpr.nonnegative(fits) else (fits,)
         out.append(one(f"g{group}v{vectors}w{width}", "rows", group if group > 32 else 128, rest, conditions))
-    return [*out, one("long", "long_rows", 512)]
+    return [*out, one("long", "long_rows", 256)]
 
 
 def multiple(offset: IntLike, width: int) -> int:

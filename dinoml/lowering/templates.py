@@ -9,13 +9,14 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dinoml import paths
+from dinoml.ir import intexpr
 from dinoml.ir.intexpr import IntLike
 from dinoml.lowering.kernels import Kernel, Port
 from dinoml.targets import Target
@@ -41,6 +42,14 @@ class Candidate:
     identity: str = "NoMap"
     stream: bool = False
     declined: str = ""
+
+
+STREAM_ELEMENTS = 3 << 20  # results beyond the last-level cache gain from bypassing it; smaller ones are soon read again from it
+
+
+def streamed(base: Candidate, elements: IntLike) -> Candidate:
+    """Return a CPU candidate's variant for large results, whose contiguous stores bypass the caches."""
+    return replace(base, name=f"{base.name}s", conditions=(*base.conditions, intexpr.add(elements, -STREAM_ELEMENTS)), stream=True)
 
 
 @dataclass(frozen=True)

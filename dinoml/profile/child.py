@@ -1,6 +1,6 @@
-"""The process that runs candidates: `python -m dinoml.profile.child PROGRESS`. It may crash or hang; its parent expects that.
+"""The process that runs candidates: `python -m dinoml.profile.child CHANNEL PROGRESS`. It may crash or hang; its parent expects that.
 
-Jobs come in and results go out as pickles on stdin and stdout. PROGRESS is a small file, mapped by both sides: a heartbeat, and
+CHANNEL is the descriptor of a connection for jobs and results. PROGRESS is that of a page that both sides map: a heartbeat, and
 what is being done, so that the parent knows which candidate to blame.
 """
 
@@ -9,27 +9,25 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import pickle
 import signal
 import struct
 import sys
-from pathlib import Path
-from typing import Any, BinaryIO
+from multiprocessing.connection import Connection
 
 from dinoml.profile import bench as driver
 from dinoml.profile import data
-from dinoml.profile.job import Array, Job, PointJob, PointResult, Samples, Settings
+from dinoml.profile.job import ENOUGH, Array, Job, PointJob, PointResult, Samples, Settings
 
 PAGE = struct.Struct("<qqq")  # heartbeat, point, candidate (-1: none)
 WROTE_OUTSIDE = 86  # exit status; memory of this process can no longer be trusted
 
 
 class Progress:
-    """The child's side of the progress file."""
+    """The child's side of the progress page."""
 
-    def __init__(self, path: Path) -> None:
-        with path.open("r+b") as file:
-            self._page = mmap.mmap(file.fileno(), PAGE.size)
+    def __init__(self, fd: int) -> None:
+        self._page = mmap.mmap(fd, PAGE.size)
+        os.close(fd)
         self._beat = 0
 
     def __call__(self, point: int, candidate: int = -1) -> None:
@@ -139,26 +137,26 @@ def _finished(samples: dict[int, Samples], i: int, settings: Settings) -> bool:
         return False
     if own.spent_ns >= settings.budget_ns:
         return True
+    if len(own.quiet_ns) < ENOUGH:
+        return False  # it may have been unlucky
     best = min(s.timing("").median_ns for s in samples.values() if s.ns)
     return min(own.ns) > 1.3 * best
 
 
-def serve(requests: BinaryIO, replies: BinaryIO, progress: Progress) -> None:
+def serve(channel: Connection, progress: Progress) -> None:
     """Answer jobs until there are no more: one message per point."""
     runner = Runner(progress)
     while True:
         try:
-            job: Job = pickle.load(requests)
+            job: Job = channel.recv()
         except EOFError:
             return
         for number, point in enumerate(job.points):
-            answer: Any
             try:
                 answer = runner.run(job, number, point)
             except MemoryError as error:
                 answer = PointResult(point.index, refused=tuple((c.name, str(error)) for c in point.candidates))
-            pickle.dump(answer, replies)
-            replies.flush()
+            channel.send(answer)
 
 
 def die_with_parent() -> None:
@@ -169,11 +167,9 @@ def die_with_parent() -> None:
 
 
 def main() -> None:
-    """Serve on stdin and stdout."""
+    """Serve on the descriptors of the command line."""
     die_with_parent()
-    replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not disturb the protocol
-    serve(sys.stdin.buffer, replies, Progress(Path(sys.argv[1])))
+    serve(Connection(int(sys.argv[1])), Progress(int(sys.argv[2])))
 
 
 if __name__ == "__main__":

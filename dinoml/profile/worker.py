@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import mmap
 import os
-import pickle
-import select
 import signal
 import subprocess
 import sys
@@ -16,6 +13,7 @@ import threading
 import time
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
@@ -47,34 +45,31 @@ class Child:
     """A running child process."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dinoml-profile-")
-        path = Path(self._folder.name) / "progress"
-        path.write_bytes(bytes(PAGE.size))
-        with path.open("r+b") as file:
-            self._page = mmap.mmap(file.fileno(), PAGE.size)
-        command = [sys.executable, "-m", "dinoml.profile.child", str(path)]
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         root = str(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
-        self._log = Path(self._folder.name) / "log"
-        with self._log.open("wb") as log:
-            environment = {**os.environ, "PYTHONPATH": paths}
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment)
+        self._channel, theirs = Pipe()
+        with tempfile.TemporaryFile() as file, theirs:  # both sides map the file
+            file.truncate(PAGE.size)
+            self._page = mmap.mmap(file.fileno(), PAGE.size)
+            fds = (theirs.fileno(), file.fileno())
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "dinoml.profile.child", *map(str, fds)], stdin=subprocess.DEVNULL, stdout=self._log,
+                stderr=self._log, pass_fds=fds, env={**os.environ, "PYTHONPATH": paths},
+            )  # fmt: skip
         self.owner = os.getpid()
 
     def send(self, job: Job) -> None:
         """Hand over a job; raise Fallen when the child is gone."""
-        assert self._process.stdin is not None
         try:
-            pickle.dump(job, self._process.stdin)
-            self._process.stdin.flush()
+            self._channel.send(job)
         except OSError:
             raise Fallen(-1, self._how_it_ended()) from None
 
     def receive(self, timeout_s: float) -> PointResult:
         """Return the next result; raise Fallen when the child ends, or shows no progress for `timeout_s`."""
-        assert self._process.stdout is not None
         beat, since = -1, time.monotonic()
-        while not select.select([self._process.stdout], [], [], 0.25)[0]:
+        while not self._channel.poll(0.25):
             seen, _, candidate = PAGE.unpack_from(self._page, 0)
             if seen != beat:
                 beat, since = seen, time.monotonic()
@@ -82,14 +77,15 @@ class Child:
                 self.close()
                 raise Fallen(candidate, f"did not return within {timeout_s:g} s")
         try:
-            return pickle.load(self._process.stdout)  # type: ignore[no-any-return]
-        except (EOFError, pickle.UnpicklingError):
+            return self._channel.recv()  # type: ignore[no-any-return]
+        except (EOFError, OSError):
             reason = self._how_it_ended()
             raise Fallen(PAGE.unpack_from(self._page, 0)[2], reason) from None
 
     def _how_it_ended(self) -> str:
         status = self._process.wait()
-        said = self._log.read_text(errors="replace").splitlines() if self._log.is_file() else []
+        self._log.seek(0)
+        said = self._log.read().decode(errors="replace").splitlines()
         self.close()
         if status == WROTE_OUTSIDE:
             return "wrote outside its operands or its scratch"
@@ -98,15 +94,12 @@ class Child:
         return f"ended its process with status {status}" + (f": {said[-1]}" if said else "")
 
     def close(self) -> None:
-        """End the process and remove its folder."""
+        """End the process."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        self._folder.cleanup()
+        self._channel.close()
+        self._log.close()
 
 
 _own = threading.local()

@@ -266,6 +266,7 @@ def _matmul(a: tuple[int, ...], b: tuple[int, ...], dtype: str, whole: bool = Fa
 ROWS, COLUMNS = 32768, 4096
 CASES: tuple[Case, ...] = (
     _chain(ROWS, COLUMNS, timed=True),
+    _chain(ROWS, 4000, timed=True), _chain(ROWS, 4001, timed=True),
     _chain(33, 1000), _chain(33, 1001), _chain(1, 7), _chain(67, 96, "float16"), _chain(129, 36, "float32"),
     Case("exact_gelu", exact_gelu, lambda a, _: {"output_0": 0.5 * a["x"] * (1 + erf(a["x"] * np.sqrt(0.5)))},
          {"x": Input(("n",), "float32", -6, 6)}, dims=({"n": 1}, {"n": 4096}, {"n": 100003}), limits={"n": 1 << 20}, limit=6),
@@ -281,6 +282,7 @@ CASES: tuple[Case, ...] = (
          dims=({"r": 3, "c": 5}, {"r": 97, "c": 1000}, {"r": 31, "c": 9999}, {"r": 2, "c": 50000})),
     Case("standardize_columns", standardize_columns, standardize_reference, {"x": Input((3, 50, 70), "float32")}, reduction=50),
     _softmax(ROWS, COLUMNS, timed=True),
+    _softmax(ROWS, 4000, timed=True), _softmax(ROWS, 4001, timed=True),
     _softmax(33, 1000), _softmax(33, 1001), _softmax(35, 12), _softmax(7, 40000), _softmax(67, 260, "float32"), _softmax(9, 64, specials=True),
     Case("masked_softmax", masked_softmax, lambda a, _: {"output_0": softmax_of(np.where(a["mask"] != 0, a["x"] * 0.125, -np.inf))},
          {"x": Input((65, 200), "float16", -30, 30), "mask": Input((65, 200), "bool", 0, 2, True)}, reduction=200),
@@ -289,6 +291,6 @@ CASES: tuple[Case, ...] = (
          {"x": Input((33, 1000), "float32", -9, 9)}, reduction=1000),
     _linear(4096, 4096, 4096, timed=True),
     _linear(1024, 768, 768, timed=True),
-    _linear(37, 41, 1030), _linear(129, 257, 1025, "float32"), _linear(65, 200, 136, "float16"), _linear(70, 44, 1024, stored=True),
-    _matmul((65, 48), (48, 72), "float16"), _matmul((2, 3, 5, 7), (3, 7, 4), "float32"), _matmul((130, 1100), (1100, 66), "bfloat16", whole=True),
+    _linear(37, 41, 1030), _linear(33, 65, 129, "float32"), _linear(65, 200, 136, "float16"), _linear(70, 44, 1024, stored=True),
+    _matmul((65, 48), (48, 72), "float16"), _matmul((2, 3, 5, 7), (3, 7, 4), "float32"), _matmul((130, 1100), (1100, 66), "bfloat16", whole=True), _matmul((129, 1025), (1025, 257), "float32", whole=True),
 )  # fmt: skip

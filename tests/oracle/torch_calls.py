@@ -109,9 +109,7 @@ def layer_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
     return F.layer_norm(x, tuple(shape), weight, bias, eps)
 
 
-def group_norm(
-    x: Tensor, weight: Tensor | None, bias: Tensor | None, num_groups: int, eps: float, channels_first: bool, activation: str
-) -> Tensor:
+def group_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, num_groups: int, eps: float, channels_first: bool, activation: str) -> Tensor:
     """Return PyTorch's group_norm with the channels where they are."""
     y = F.group_norm(x if channels_first else x.movedim(-1, 1), num_groups, weight, bias, eps)
     return ACTIVATIONS[activation](y if channels_first else y.movedim(1, -1))

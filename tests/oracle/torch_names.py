@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_calls import ACTIVATIONS, batched, flash_attention, floor_div, gemm_epilogue, group_norm, plus
 
+from dinoml import ops
+
 A, B, C = 5, 7, 3
 OPERANDS = {"add": 1, "add_add": 2, "add_relu": 1, "add_add_relu": 2, "mul": 1, "mul_add": 2, "mul_tanh": 1, "sigmoid_mul": 1, "sigmoid_mul_tanh": 1}
 
@@ -25,6 +27,7 @@ class Example:
     attrs: dict[str, Any] = field(default_factory=dict)
     dtypes: tuple[str, ...] = ()  # float32 where none is said
     listed: bool = False  # the operator takes its inputs as one list
+    use: Callable[..., Any] | None = None  # how a user calls it where that is not inputs, then attributes
 
 
 def gemm(layout: str, bias: str, epilogue: str) -> Example:
@@ -107,7 +110,9 @@ EXAMPLES = {
     "permute210": Example(CUBE, lambda x: x.permute(2, 1, 0)),
     "prod": Example(ONE, lambda x: torch.prod(x, -1)),
     "qkv_split": Example([(A, 9)], lambda x: x.chunk(3, -1)),
-    "runtime_index_select": Example([(A, B), (4,)], lambda x, i: torch.index_select(x, 1, i), dtypes=("float32", "int64")),
+    "runtime_index_select": Example(
+        [(A, B), (4,)], lambda x, i: torch.index_select(x, 1, i), dtypes=("float32", "int64"), use=lambda x, i: ops.runtime_index_select(x, 1, i)
+    ),
     "subtract": Example(TWO, torch.subtract),
     "sum": Example(ONE, lambda x: torch.sum(x, -1)),
     "swish": Example(ONE, F.silu),

@@ -18,5 +18,6 @@ def test_lowered_kernels_match_reference(name: str) -> None:
 
 
 def test_every_kernel_operator_can_be_lowered() -> None:
-    missing = [n for n in operators.names() if operators.get(n).kind == "kernel" and operators.get(n).lowering is None]
-    assert not missing, f"without lower.py: {', '.join(missing)}"
+    kernels = [op for op in map(operators.get, operators.names()) if op.kind == "kernel"]
+    missing = [op.name for op in kernels if op.lowering is None and not op.spec.kernel]
+    assert not missing, f"without lower.py and without a kernel in the spec: {', '.join(missing)}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from profile_models import linear_spec
 
 from dinoml.compiler import compile
 from dinoml.ir.shapes import Dim
@@ -18,8 +19,6 @@ from dinoml.passes import run_passes
 from dinoml.profile import driver, explain, profile_artifact
 from dinoml.profile.driver import Options, profile_graph
 from dinoml.targets import Target
-
-from profile_models import linear_spec
 
 QUICK = {"iterations": 3, "repeats": 2}
 
@@ -132,9 +131,13 @@ def test_bad_candidates_are_reported_and_never_chosen(target: Target, monkeypatc
 def test_with_only_a_broken_plain_candidate_the_listed_order_stands(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     module = templates.template("gemm")
     header = str(Path(__file__).with_name("bad_gemm.h"))
-    plain = Candidate("crash", header, "dml::bad::gemm", (("how", "How::crash"), ("form", "dml::cpu::GemmForm::tile")))
     original = module.candidates
-    monkeypatch.setattr(module, "candidates", lambda p: [replace(plain, packed=original(p)[-1].packed, params=(*original(p)[-1].params, *plain.params[:1]))])
+
+    def candidates(p: Problem) -> list[Candidate]:
+        tile = original(p)[-1]
+        return [replace(tile, name="crash", header=header, function="dml::bad::gemm", params=(*tile.params, ("how", "How::crash")))]
+
+    monkeypatch.setattr(module, "candidates", candidates)
     graph, _ = run_passes(linear_spec(2).graph, target)
     report, plan = profile_graph(graph, target, Options(**QUICK, refresh=True))
     gemm = problem(report)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from profile_models import linear_spec
 
 import dinoml
 from dinoml.compiler import compile, lower, module_digest
@@ -18,8 +19,6 @@ from dinoml.profile import choose_selector
 from dinoml.profile.plan import PlanError, apply_choice, load_plan, make_plan
 from dinoml.profile.workload import workloads
 from dinoml.targets import Target
-
-from profile_models import linear_spec
 
 M = Dim("m", 1, 4096)
 
@@ -58,7 +57,8 @@ def test_an_entry_about_something_else_is_an_error(ranges: list[dict[str, Any]])
 
 def test_plan_changes_the_variants(target: Target) -> None:
     spec = linear_spec(Dim("batch", 1, 64))
-    plan = plan_of(spec, target, gemm=[{"candidate": "tile", "over": [2], "upto": 4}, {"candidate": "skinny", "over": [2], "upto": 12}, {"candidate": "tile"}])
+    ranges = [{"candidate": "tile", "over": [2], "upto": 4}, {"candidate": "skinny", "over": [2], "upto": 12}, {"candidate": "tile"}]
+    plan = plan_of(spec, target, gemm=ranges)
     names = [n for n, _ in variants(spec, target, Selector(target, plan))]
     assert names == ["tile", "skinny", "tile"]
 

@@ -2,7 +2,7 @@
 // and sum per row, float32 throughout. A task is a block of query rows that share a K/V head (the query heads of a group are
 // rows side by side). For each block of keys it packs K transposed and V into its scratch; then, a tile of rows at a time,
 // scores (in the L1 cache), exponentials and the product with V go through the register tiles of the GEMM.
-// A row whose scores are all -inf, or without a key that it may see, is NaN, as it is unfused; k == 0 gives 0.
+// A row whose scores are all -inf, or without a key that it may see, gives 0; a NaN among them gives NaN.
 //   Q (b, h, q, d), K (b, h / group, k, d), V (b, h / group, k, dv): Strided<S>, fast where the last stride is 1
 //   score: map at (b, h, q, k), a vector along k; its k need not be a multiple of the width. Y: store at (b, h, q, dv)
 // P: MR, NR: register tile; BQ: rows of a block, BK: keys of a block, multiples of MR and NR; causal: key <= q + causal_offset only.
@@ -17,8 +17,7 @@ template <class P> struct AttentionScratch {
   explicit AttentionScratch(const AttentionDims& d) {
     const i64 rows = least(P::BQ, rounded_up(d.group * d.q, P::MR));
     ldq = packed_ld(d.d), wide = rounded_up(d.dv, P::NR), keys = least(P::BK, rounded_up(d.k, P::NR));
-    q = rows * ldq, o = rows * wide, s = P::MR * keys, kt = rounded_up(keys * d.d, 16), v = keys * wide,
-    state = rounded_up(2 * lanes * ceil_div(rows, P::MR), 16);
+    q = rows * ldq, o = rows * wide, s = P::MR * keys, kt = rounded_up(keys * d.d, 16), v = keys * wide, state = rounded_up(2 * rows, 16);
   }
   i64 bytes() const { return (q + o + s + kt + v + state) * 4; }
 };
@@ -49,23 +48,20 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
   const Y& y;
   const AttentionScratch<P>& sizes;
   float *queries, *sums, *scores, *keys, *values;
-  float* state;  // of each tile: a vector of maxima, a vector of sums
+  Running* running;
   Next next;
 
   AttentionTask(const AttentionDims& d_, const Q& q_, const K& k_, const V& v_, const M& score_, const Y& y_,
                 const AttentionScratch<P>& sizes_, float* scratch)
       : d(d_), q(q_), k(k_), v(v_), score(score_), y(y_), sizes(sizes_) {
     queries = scratch, sums = queries + sizes.q, scores = sums + sizes.o;
-    keys = scores + sizes.s, values = keys + sizes.kt, state = values + sizes.v;
+    keys = scores + sizes.s, values = keys + sizes.kt, running = reinterpret_cast<Running*>(values + sizes.v);
   }
 
   // Rows [first, first + count) of K/V head `head` of batch b.
   void run(i64 b, i64 head, i64 first, i64 count) {
     pack_queries(q, d, b, head, first, count, queries, sizes.ldq);
-    for (i64 t = 0; t < ceil_div(count, P::MR); t++) {
-      store_floats(state + 2 * t * lanes, splat<lanes>(-infinity));
-      store_floats(state + (2 * t + 1) * lanes, splat<lanes>(0.f));
-    }
+    for (i64 r = 0; r < count; r++) running[r] = Running{};
     i64 end = d.k;
     if (P::causal) {  // the furthest key that any row may see
       const i64 last = first + count - 1, row = first / d.q == last / d.q ? last % d.q : d.q - 1;
@@ -81,17 +77,14 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
     for (i64 n = 0; n < width; n += P::NR)
       pack_panel<P::NR>(transposed, At{b, head, k0 + n, least(P::NR, width - n), 0, d.d}, 0, keys + n * d.d);
     for (i64 n = 0; n < d.dv; n += P::NR) pack_panel<P::NR>(v, At{b, head, n, least(P::NR, d.dv - n), k0, width}, 0, values + n * width);
-    each_tile(count, [&](i64 row, int rows, float* running) { tile_rows(b, head, first + row, row, rows, k0, width, running); });
-  }
-  template <class Fn> void each_tile(i64 count, Fn fn) {
     const i64 tiles = ceil_div(count, P::MR);
     for (i64 t = 0, row = 0; t < tiles; t++) {
       const int rows = int((count - row + tiles - t - 1) / (tiles - t));
-      fn(row, rows, state + 2 * t * lanes);
+      tile_rows(b, head, first + row, row, rows, k0, width);
       row += rows;
     }
   }
-  void tile_rows(i64 b, i64 head, i64 at, i64 row, int rows, i64 k0, i64 width, float* running) {
+  void tile_rows(i64 b, i64 head, i64 at, i64 row, int rows, i64 k0, i64 width) {
     i64 seen[P::MR], most_seen = 0;  // keys of this block that a row may see
     RowOf row_of(d, head, at);
     for (int r = 0; r < rows; r++, row_of.next()) {
@@ -105,7 +98,7 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
       next.fetch(q, k, v, d);
       tile_of<P::MR, P::NR / lanes, P::NR>(rows, d.d, queries + row * sizes.ldq, sizes.ldq, keys + n * d.d, scores + n, lds, false, none);
     }
-    exponentials(b, head, at, row, rows, k0, seen, most_seen, running);
+    exponentials(b, head, at, row, rows, k0, seen, most_seen);
     for (i64 n = 0; n < d.dv; n += P::NR) {
       float* c = sums + row * sizes.wide + n;
       if (P::NR > lanes && d.dv - n <= P::NR - lanes)
@@ -115,46 +108,31 @@ template <class P, class Q, class K, class V, class M, class Y> struct Attention
         tile_of<P::MR, P::NR / lanes, P::NR>(rows, most_seen, scores, lds, values + n * width, c, sizes.wide, k0 > 0, none);
     }
   }
-  // Scores become exp(score - maximum), columns [seen, most_seen) 0; earlier sums shrink to the new maximum. What is one number
-  // for each row is done for all rows of the tile at once.
-  void exponentials(i64 b, i64 head, i64 at, i64 row, int rows, i64 k0, const i64* seen, i64 most_seen, float* running) {
-    static_assert(P::MR <= lanes, "a lane for each row of a tile");
+  // Scores become exp(score - maximum), columns [seen, most_seen) 0; earlier sums shrink to the new maximum.
+  void exponentials(i64 b, i64 head, i64 at, i64 row, int rows, i64 k0, const i64* seen, i64 most_seen) {
     const M map = score;
     RowOf of(d, head, at);
-    Floats x[lanes];
-    for (int r = 0; r < lanes; r++) x[r] = splat<lanes>(-infinity);
+    float maximum[P::MR];
     for (int r = 0; r < rows; r++, of.next())
-      x[r] = row_tops(map, b, of.head, of.query, k0, seen[r], scores + r * sizes.keys, splat<lanes>(-infinity));
-    fold<lanes / 2>(x, Larger{});
-    const Floats before = load_floats(running), maximum = pick_max(x[0], before), none = splat<lanes>(-infinity);
-    // -inf - -inf would make NaN of a row that sees keys elsewhere.
-    const Floats base = select(maximum == none, 0.f, maximum), shrink = select(before == none, 0.f, exp(before - base));
-    alignas(64) float bases[lanes], shrinks[lanes];
-    store_floats(bases, base), store_floats(shrinks, shrink);
-    for (int r = 0; r < lanes; r++) x[r] = splat<lanes>(0.f);
+      maximum[r] = row_maximum(map, b, of.head, of.query, k0, seen[r], scores + r * sizes.keys, running[row + r].maximum);
     for (int r = 0; r < rows; r++) {
       float *s = scores + r * sizes.keys, *o = sums + (row + r) * sizes.wide;
-      x[r] = row_exponentials(seen[r], s, bases[r]);
+      const float shrink = row_exponentials(seen[r], s, maximum[r], running[row + r]);
       for (i64 i = rounded_up(seen[r], lanes); i < most_seen; i += lanes) store_floats(s + i, splat<lanes>(0.f));
-      if (k0 > 0 && shrinks[r] != 1.f)
-        for (i64 i = 0; i < sizes.wide; i += lanes) store_floats(o + i, load_floats(o + i) * splat<lanes>(shrinks[r]));
+      if (k0 > 0 && shrink != 1.f)
+        for (i64 i = 0; i < sizes.wide; i += lanes) store_floats(o + i, load_floats(o + i) * splat<lanes>(shrink));
     }
-    fold<lanes / 2>(x, Plus{});
-    store_floats(running, maximum);
-    store_floats(running + lanes, load_floats(running + lanes) * shrink + x[0]);
   }
   void finish(i64 b, i64 head, i64 first, i64 count) {
     const Y out = y;
-    RowOf of(d, head, first);
-    each_tile(count, [&](i64 row, int rows, const float* running) {
-      alignas(64) float over[lanes];
-      store_floats(over, d.k == 0 ? splat<lanes>(0.f) : splat<lanes>(1.f) / load_floats(running + lanes));
-      for (int r = 0; r < rows; r++, of.next())
-        for_lanes(d.dv, [&](auto l, i64 j) DML_INLINE {
-          auto got = out.fetch(l, b, of.head, of.query, j);
-          out.put(l, got, b, of.head, of.query, j, load_floats(sums + (row + r) * sizes.wide + j) * splat<lanes>(over[r]));
-        });
-    });
+    RowOf row(d, head, first);
+    for (i64 r = 0; r < count; r++, row.next()) {
+      const float over = running[r].sum == 0.f ? 0.f : 1.f / running[r].sum;
+      for_lanes(d.dv, [&](auto l, i64 j) DML_INLINE {
+        auto got = out.fetch(l, b, row.head, row.query, j);
+        out.put(l, got, b, row.head, row.query, j, load_floats(sums + r * sizes.wide + j) * splat<lanes>(over));
+      });
+    }
   }
 };
 

@@ -18,10 +18,30 @@ struct FewScratch {
   }
 };
 
+// Sums of the lanes of x[0], x[1], ... side by side: two vectors become one, and so on.
+template <int D> DML_FN void fold(GnuFloats (&x)[lanes]) {
+  const auto halves = [] {
+    struct {
+      GnuInts low, high;
+    } h{};
+    for (int l = 0; l < lanes; l++) {
+      h.low[l] = l & D ? lanes + l - D : l;
+      h.high[l] = l & D ? lanes + l : l + D;
+    }
+    return h;
+  }();
+#pragma GCC unroll 16
+  for (int i = 0; i < D; i++) {
+    const GnuFloats a = x[i], b = x[i + D];
+    x[i] = __builtin_shuffle(a, b, halves.low) + __builtin_shuffle(a, b, halves.high);
+  }
+  if constexpr (D > 1) fold<D / 2>(x);
+}
+
 // Scores of R rows against n keys from p, s[r * few_keys + j].
 template <int R, class S> void few_scores(const Strided<S>& k, i64 d, const S* p, const float* q, i64 ldq, i64 n, float* s) {
   for (i64 j = 0; j < n; j += lanes) {
-    Floats x[R][lanes];
+    GnuFloats x[R][lanes];
 #pragma GCC unroll 2
     for (int i = 0; i < lanes; i++) {
       const S* key = p + least(j + i, n - 1) * k.s2;
@@ -34,11 +54,11 @@ template <int R, class S> void few_scores(const Strided<S>& k, i64 d, const S* p
         for (int r = 0; r < R; r++) acc[r] = multiply_add(keep(l, w, 0.f), load_floats(q + r * ldq + c), acc[r]);
       });
 #pragma GCC unroll 4
-      for (int r = 0; r < R; r++) x[r][i] = acc[r];
+      for (int r = 0; r < R; r++) __builtin_memcpy(&x[r][i], &acc[r], sizeof acc[r]);
     }
     for (int r = 0; r < R; r++) {
-      fold<lanes / 2>(x[r], Plus{});
-      store_floats(s + r * few_keys + j, x[r][0]);
+      fold<lanes / 2>(x[r]);
+      __builtin_memcpy(s + r * few_keys + j, &x[r][0], sizeof x[r][0]);
     }
   }
 }
@@ -75,16 +95,6 @@ template <class Y> void few_store(const Y& accessor, const AttentionDims& d, i64
   });
 }
 
-struct Running {
-  float maximum = -infinity, sum = 0.f;
-};
-template <int N> DML_FN float highest(Vec<float, N> a) {
-  if constexpr (N == 1)
-    return lane<0>(a);
-  else
-    return highest(pick_max(low(a), high(a)));
-}
-
 // Keys [from, to) for the R rows of a head: sums into o, maximum and sum of exponentials into running.
 template <int R, class P, class Q, class K, class V, class M>
 void few_keys_of(const AttentionDims& d, const Q& q, const K& k, const V& v, const M& map, i64 b, i64 head, i64 from, i64 to,
@@ -101,11 +111,8 @@ void few_keys_of(const AttentionDims& d, const Q& q, const K& k, const V& v, con
     for (int r = 0; r < R; r++, row.next()) {
       const i64 seen = P::causal ? most(0, least(n, row.query + d.causal_offset + 1 - k0)) : n;
       float *scores = s + r * few_keys, *sums = o + r * sizes.ldo;
-      const float maximum = highest(row_tops(score, b, row.head, row.query, k0, seen, scores, splat<lanes>(running[r].maximum)));
-      const float base = maximum == -infinity ? 0.f : maximum;  // see AttentionTask::exponentials
-      const float before = running[r].maximum, down = before == -infinity ? 0.f : lane<0>(exp(Vec<float, 1>{before - base}));
-      running[r] = {maximum, running[r].sum * down + hsum(row_exponentials(seen, scores, base))};
-      const Floats shrink = splat<lanes>(down);
+      const float maximum = row_maximum(score, b, row.head, row.query, k0, seen, scores, running[r].maximum);
+      const Floats shrink = splat<lanes>(row_exponentials(seen, scores, maximum, running[r]));
       for (i64 i = rounded_up(seen, lanes); i < n; i += lanes) store_floats(scores + i, splat<lanes>(0.f));
       for (i64 i = 0; i < sizes.ldo; i += lanes) store_floats(sums + i, load_floats(sums + i) * shrink);
     }
@@ -131,7 +138,7 @@ template <class Y> void few_join(const Y& y, const AttentionDims& d, const FewSc
       store_floats(slots + i, part == 0 ? add : load_floats(slots + i) + add);
     }
   }
-  few_store(y, d, b, head, r, slots, 1.f / sum);
+  few_store(y, d, b, head, r, slots, sum == 0.f ? 0.f : 1.f / sum);
 }
 
 template <int R, class P, class Q, class K, class V, class M, class Y>
@@ -149,7 +156,7 @@ int few(const dml_ctx& ctx, const AttentionDims& d, const Q& q, const K& k, cons
       for (int r = 0; r < R; r++) {
         const float* sums = o + r * sizes.ldo;
         if (parts == 1)
-          few_store(y, d, b, head, r, sums, d.k == 0 ? 0.f : 1.f / running[r].sum);
+          few_store(y, d, b, head, r, sums, running[r].sum == 0.f ? 0.f : 1.f / running[r].sum);
         else {
           float* slot = slots + (t * R + r) * sizes.slot;
           for (i64 i = 0; i < sizes.ldo; i += lanes) store_floats(slot + i, load_floats(sums + i));

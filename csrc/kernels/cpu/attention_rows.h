@@ -48,9 +48,16 @@ void pack_queries(const Strided<S>& q, const AttentionDims& d, i64 b, i64 head, 
   }
 }
 
-// Maps the scores of keys [k0, k0 + n) of one row in place; lane by lane the highest of them and of `top`. A NaN does not count
-// here: it stays for its exponential.
-template <class M> DML_FN Floats row_tops(const M& score, i64 b, i64 h, i64 qi, i64 k0, i64 n, float* s, Floats top) {
+template <int N> DML_FN float highest(Vec<float, N> a) {  // of numbers; what NaN does here does not matter
+  if constexpr (N == 1)
+    return lane<0>(a);
+  else
+    return highest(pick_max(low(a), high(a)));
+}
+// Maps the scores of keys [k0, k0 + n) of one row in place; the highest of them and of `before`. A NaN does not count here: it
+// stays for its exponential. The maxima of several rows come before their exponentials, or each row would wait for its own.
+template <class M> DML_FN float row_maximum(const M& score, i64 b, i64 h, i64 qi, i64 k0, i64 n, float* s, float before) {
+  Floats top = splat<lanes>(before);
   for_lanes(n, [&](auto l, i64 i) DML_INLINE {
     Floats x = load_floats(s + i);
     if constexpr (!same<M, NoMap>) {
@@ -59,45 +66,23 @@ template <class M> DML_FN Floats row_tops(const M& score, i64 b, i64 h, i64 qi, 
     }
     top = pick_max(keep(l, x, -infinity), top);
   });
-  return top;
+  return highest(top);
 }
-// s[i] = exp(s[i] - base), and 0 from n up to a whole vector. Returns their sums, lane by lane.
-DML_FN Floats row_exponentials(i64 n, float* s, float base) {
+struct Running {
+  float maximum = -infinity, sum = 0.f;
+};
+// s[i] = exp(s[i] - maximum), and 0 from n up to a whole vector. Returns what earlier sums of the row are to be multiplied by.
+DML_FN float row_exponentials(i64 n, float* s, float maximum, Running& row) {
+  const float base = maximum == -infinity ? 0.f : maximum;  // -inf - -inf would make NaN of a row with visible keys elsewhere
+  const float shrink = row.maximum == -infinity ? 0.f : lane<0>(exp(Vec<float, 1>{row.maximum - base}));
   Floats sum = splat<lanes>(0.f);
   for_lanes(n, [&](auto l, i64 i) DML_INLINE {
     const Floats e = keep(l, exp(load_floats(s + i) - splat<lanes>(base)), 0.f);
     store_floats(s + i, e);
     sum = sum + e;
   });
-  return sum;
-}
-
-struct Plus {
-  DML_FN Floats operator()(Floats a, Floats b) const { return a + b; }
-};
-struct Larger {
-  DML_FN Floats operator()(Floats a, Floats b) const { return pick_max(a, b); }
-};
-// Lane i of the new x[0]: the lanes of x[i] taken together. Two vectors become one, and so on: about three operations a vector.
-template <int D, class Op> DML_FN void fold(Floats (&x)[lanes], Op op) {
-  GnuInts low, high;
-#pragma GCC unroll 16
-  for (int l = 0; l < lanes; l++) {
-    low[l] = l & D ? lanes + l - D : l;
-    high[l] = l & D ? lanes + l : l + D;
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < D; i++) {
-    GnuFloats a, b, first, second;
-    __builtin_memcpy(&a, &x[i], sizeof a);
-    __builtin_memcpy(&b, &x[i + D], sizeof b);
-    first = __builtin_shuffle(a, b, low), second = __builtin_shuffle(a, b, high);
-    Floats u, v;
-    __builtin_memcpy(&u, &first, sizeof u);
-    __builtin_memcpy(&v, &second, sizeof v);
-    x[i] = op(u, v);
-  }
-  if constexpr (D > 1) fold<D / 2>(x, op);
+  row.maximum = maximum, row.sum = row.sum * shrink + hsum(sum);
+  return shrink;
 }
 
 }  // namespace dml::cpu
