@@ -36,8 +36,8 @@ def gpu_candidates(problem: Problem) -> list[Candidate]:
     """Shapes of a thread's fetch: rows first where they share operands, otherwise vectors of one row."""
     *_, n2, n3 = problem.dims
     width = vector_width(problem.kernel.ports)
-    shapes = [(128, 2, 2), (64, 8, 1), (128, 4, 1), (256, 4, 1)] if _shared(problem) else [(128, 1, 4), (256, 1, 2), (256, 1, 1)]
-    out = []
+    shapes = [(128, 2, 2), (128, 4, 1), (64, 8, 1), (256, 4, 1)] if _shared(problem) else [(128, 1, 4), (256, 1, 2), (256, 1, 1)]
+    out: list[Candidate] = []
     for threads, rows, unroll in shapes:
         columns = threads_along(n3, width, threads)
         end = tail(n3, width, width * columns * unroll)
@@ -45,4 +45,5 @@ def gpu_candidates(problem: Problem) -> list[Candidate]:
             end = "whole"
         params = (("width", width), ("unroll", unroll), ("rows", rows), ("columns", columns), ("threads", threads), ("tail", f"Tail::{end}"))
         out.append(Candidate(f"t{threads}w{width}r{rows}u{unroll}", "kernels/gpu/pointwise.h", "dml::gpu::pointwise", params))
-    return out
+    # Where a row does not fill whole blocks, several vectors of it cost more than they bring.
+    return sorted(out, key=lambda c: dict(c.params)["tail"] != "Tail::exact" and dict(c.params)["unroll"] > 1)

@@ -110,7 +110,7 @@ def row_shapes(n: IntLike, width: int, in_registers: int = 64) -> list[tuple[int
         while group * (depth if group >= 32 else 1) < vectors and group < 1024:
             group *= 2
         each = -(-vectors // group)
-        fits = each * width <= (32 if group == 1024 else in_registers)  # 1024 threads have 64 registers each
+        fits = each <= 32 and each * width <= (32 if group == 1024 else in_registers)  # 1024 threads have 64 registers each
         if fits and group * each >= vectors and (group, each) not in out:
             out.append((group, each))
     return out

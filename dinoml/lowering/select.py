@@ -19,7 +19,7 @@ from dinoml.lowering.plan import Variant
 from dinoml.lowering.templates import Candidate, Problem, candidates, template
 from dinoml.targets import Target
 
-MEASURED = ("ranges", "timings", "why")  # what a plan says about a problem beyond naming it
+MEASURED = ("ranges", "exclude", "timings", "why")  # what a plan says about a problem beyond naming it
 
 
 class Selector:

@@ -104,6 +104,8 @@ def device_for(target: Target, jobs: int | None = None) -> CpuDevice:
     """Return the device to time a target on; raise ValueError where this machine cannot run the target's code."""
     from dinoml.targets import cpu
 
+    if target.name != "cpu":
+        raise ValueError(f"profile: this version times kernels on CPUs only, not for {target}; compile without profiling, or with a plan")
     missing = cpu.missing_on_host(target.cpu_arch)
     if missing:
         raise ValueError(

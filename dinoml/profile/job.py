@@ -93,6 +93,7 @@ class Timing:
     error_ns: float
     samples: int
     runs: int  # of one sample
+    best_ns: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -138,4 +139,4 @@ def summarise(candidate: str, ns: Sequence[float], runs: int) -> Timing:
     reach = 0.98 * n**0.5
     low, high = max(0, math.floor((n - 1) / 2 - reach)), min(n - 1, math.ceil((n - 1) / 2 + reach))
     error = float(values[high] - values[low]) / 2
-    return Timing(candidate, round(median, 2), round(spread, 2), round(error, 2), n, runs)
+    return Timing(candidate, round(median, 2), round(spread, 2), round(error, 2), n, runs, round(float(values[0]), 2))

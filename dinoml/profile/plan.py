@@ -1,8 +1,9 @@
 """Execution plans: which candidate a problem uses in which range of its extents, with the numbers that justify it.
 
-A plan is JSON: {schema, target, device, problems: {key: {template, nodes, ranges, timings, why, …}}}. `nodes` and `dims` are
-comments. A range is {candidate, over?, upto?, from?}: `over` lists positions among the kernel's dims whose product is compared.
-Ranges are tried in order; what they do not cover falls to the listed order, which ends in the plain candidate.
+A plan is JSON: {schema, target, device, problems: {key: {template, nodes, ranges, exclude?, timings, why, …}}}. `nodes` and
+`dims` are comments. A range is {candidate, over?, upto?, from?}: `over` lists positions among the kernel's dims whose product is
+compared. Ranges are tried in order; what they do not cover falls to the listed order without the candidates in `exclude`, which
+failed. The plain candidate is always the last.
 """
 
 from __future__ import annotations
@@ -64,6 +65,9 @@ def _check_entry(what: str, entry: Any) -> None:
     ranges = entry.get("ranges", [])
     if not isinstance(ranges, list):
         raise PlanError(f"{what}: ranges is {ranges!r} instead of a list")
+    exclude = entry.get("exclude", [])
+    if not isinstance(exclude, list) or not all(isinstance(n, str) for n in exclude):
+        raise PlanError(f"{what}: exclude is {exclude!r} instead of a list of candidates")
     for r in ranges:
         if not isinstance(r, Mapping) or not isinstance(r.get("candidate"), str):
             raise PlanError(f"{what}: range {r!r} names no candidate")
@@ -91,7 +95,8 @@ def apply_choice(chosen: Mapping[str, Any], listed: Sequence[Candidate], dims: S
         if c is None:
             raise PlanError(f"candidate {r['candidate']!r} is not one of {', '.join(by_name)}")
         out.append(replace(c, conditions=c.conditions + _bounds(r, dims)))
-    return [*out, *listed]
+    exclude = set(chosen.get("exclude", ()))
+    return [*out, *(c for c in listed[:-1] if c.name not in exclude), listed[-1]]
 
 
 def _bounds(r: Mapping[str, Any], dims: Sequence[IntLike]) -> tuple[IntLike, ...]:

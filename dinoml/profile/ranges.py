@@ -1,14 +1,14 @@
-"""From winners at some points to ranges of one integer.
+"""From winners at some points to ranges of one integer in which a plan departs from the listed order.
 
-Candidates within the noise of the best are equally good. Among them the listed order decides, unless another choice keeps the
-number of ranges smaller.
+Candidates within the noise of the best are equally good: where the listed order's own choice is among them, it stands, unless
+another choice keeps the number of ranges smaller.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dinoml.profile.job import Timing
 
@@ -42,6 +42,9 @@ class Range:
         return {**out, **({} if self.upto is None else {"upto": self.upto}), **({} if self.least is None else {"from": self.least})}
 
 
+LISTED = ""  # stands for what the listed order chooses
+
+
 def margin(a: Timing, b: Timing) -> float:
     """Return the relative difference below which two timings are equal."""
     return max(MARGIN, max(LEAST_NS, math.hypot(a.error_ns, b.error_ns)) / max(min(a.median_ns, b.median_ns), 1e-9))
@@ -55,15 +58,13 @@ def acceptable(timings: Mapping[str, Timing]) -> dict[str, float]:
 
 
 def ranges(points: Sequence[Measured], listed: Sequence[str], symbolic: Sequence[int], extents: Mapping[int, tuple[int, int]]) -> list[Range]:
-    """Return the ranges that the measured points suggest; empty when nothing was measured.
+    """Return where the measured points suggest another choice than the listed order; empty when they do nowhere.
 
-    `listed` is the default order, `symbolic` the positions of dims that are known at run time only, `extents` their limits.
+    `listed` is that order, `symbolic` the positions of dims that are known at run time only, `extents` their limits.
     """
     points = [p for p in points if p.timings]
     if not points:
         return []
-    if len(listed) == 1:
-        return [Range(listed[0])]
     options: list[tuple[int, ...]] = [(i,) for i in symbolic] or [()]
     if len(symbolic) > 1:
         options.append(tuple(symbolic))
@@ -79,18 +80,23 @@ def _along(
     for p in points:
         groups.setdefault(math.prod(p.dims[i] for i in over), []).append(p)
     values = sorted(groups)
-    fits = [_group(groups[v], listed) for v in values]
-    chosen = _fewest(fits, listed)
-    costs = [_cost(p.timings, c) for v, c in zip(values, chosen) for p in groups[v]]
+    order = [LISTED, *listed]
+    chosen = _fewest([_group(groups[v], order) for v in values], order)
+    costs = [_cost(p.timings, _name(c, p, order)) for v, c in zip(values, chosen) for p in groups[v]]
     low = math.prod(extents[i][0] for i in over)
     high = math.prod(extents[i][1] for i in over)
     return sum(costs) / len(costs), _merge(values, chosen, over, low, high)
 
 
-def _group(points: Sequence[Measured], listed: Sequence[str]) -> list[str]:
-    """Return the candidates that do for all points of one value: those acceptable everywhere, else the one that loses least."""
-    common = [n for n in listed if all(n in acceptable(p.timings) for p in points)]
-    return common or [min(listed, key=lambda n: (sum(_cost(p.timings, n) for p in points), listed.index(n)))]
+def _name(choice: str, point: Measured, order: Sequence[str]) -> str:
+    """Return the candidate that a choice means at a point."""
+    return next(n for n in order if n in point.timings) if choice == LISTED else choice
+
+
+def _group(points: Sequence[Measured], order: Sequence[str]) -> list[str]:
+    """Return the choices that do for all points of one value: those acceptable everywhere, else the one that loses least."""
+    common = [c for c in order if all(_name(c, p, order) in acceptable(p.timings) for p in points)]
+    return common or [min(order, key=lambda c: (sum(_cost(p.timings, _name(c, p, order)) for p in points), order.index(c)))]
 
 
 def _cost(timings: Mapping[str, Timing], name: str) -> float:
@@ -101,27 +107,28 @@ def _cost(timings: Mapping[str, Timing], name: str) -> float:
     return 1.0 if name in acceptable(timings) else ratio
 
 
-def _fewest(fits: Sequence[Sequence[str]], listed: Sequence[str]) -> list[str]:
-    """Return one candidate per value: as few changes as possible, then as early in the listed order as possible."""
-    best: dict[str, tuple[tuple[int, int], list[str]]] = {c: ((0, listed.index(c)), [c]) for c in fits[0]}
+def _fewest(fits: Sequence[Sequence[str]], order: Sequence[str]) -> list[str]:
+    """Return one choice per value: as few changes as possible, then as early in the order as possible."""
+    best: dict[str, tuple[tuple[int, int], list[str]]] = {c: ((0, order.index(c)), [c]) for c in fits[0]}
     for options in fits[1:]:
         step = {}
         for c in options:
             cost, path = min(((changes + (last != c), places), path) for last, ((changes, places), path) in best.items())
-            step[c] = ((cost[0], cost[1] + listed.index(c)), [*path, c])
+            step[c] = ((cost[0], cost[1] + order.index(c)), [*path, c])
         best = step
     return min(best.values())[1]
 
 
 def _merge(values: Sequence[int], chosen: Sequence[str], over: tuple[int, ...], low: int, high: int) -> list[Range]:
-    """Return ranges with the borders half-way, on a logarithmic scale, between values whose choices differ."""
+    """Return one range per run of equal choices, with the borders half-way, on a logarithmic scale, between values whose choices differ."""
     out: list[Range] = []
+    least = values[0] // REACH if over and values[0] > max(low, 1) * REACH else None
     for i, c in enumerate(chosen):
-        if i + 1 < len(chosen) and chosen[i + 1] == c:
-            continue
         last = i + 1 == len(chosen)
+        if not last and chosen[i + 1] == c:
+            continue
         border = values[i] * REACH if last else max(values[i], math.isqrt(values[i] * values[i + 1]))
-        out.append(Range(c, over, None if last and border >= high else border))
-    if over and values[0] > max(low, 1) * REACH:
-        out = [replace(r, least=values[0] // REACH) for r in out]
+        if c != LISTED:
+            out.append(Range(c, over, None if last and (not over or border >= high) else border, least))
+        least = border + 1
     return out

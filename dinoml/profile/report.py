@@ -74,6 +74,7 @@ def plan_entry(record: ProblemRecord) -> dict[str, Any]:
         "nodes": list(work.kernel.nodes),
         "dims": [str(d) for d in work.kernel.dims],
         "ranges": [r.to_json() for r in chosen],
+        **({"exclude": list(record.refused)} if record.refused else {}),
         "why": why(record, chosen),
         "timings": [
             {"candidate": n, "shape": show(p.point), "median_ns": t.median_ns, "spread": t.spread_ns}
@@ -85,18 +86,21 @@ def plan_entry(record: ProblemRecord) -> dict[str, Any]:
 
 def why(record: ProblemRecord, chosen: Sequence[Range]) -> str:
     """Return in words what the choice rests on."""
-    listed = list(dict.fromkeys(c.name for c in record.work.usable))
-    if not chosen:
+    listed = list(dict.fromkeys(c.name for c in record.work.usable if c.name not in record.refused))
+    measured = [p for p in record.points if any(n in p.timings for n in listed)]
+    if not measured:
         return "nothing could be measured: the listed order stands"
     if len(listed) == 1:
         return "the only candidate"
-    first = [next((n for n in listed if n in p.timings), "") for p in record.points if p.timings]
+    if not chosen:
+        return "nothing beats the listed order by more than the noise"
     gains = []
-    for p, name in zip([p for p in record.points if p.timings], first):
-        best = min(p.timings.values(), key=lambda t: t.median_ns)
-        if name not in acceptable(p.timings):
-            gains.append(f"{best.candidate} {p.timings[name].median_ns / best.median_ns:.2f} times as fast as {name} at {show(p.point)}")
-    return "; ".join(gains) if gains else "no candidate beats the listed order by more than the noise"
+    for p in measured:
+        first = next(n for n in listed if n in p.timings)
+        best = min((t for n, t in p.timings.items() if n in listed), key=lambda t: t.median_ns)
+        if first not in acceptable({n: t for n, t in p.timings.items() if n in listed}):
+            gains.append(f"{best.candidate} {p.timings[first].median_ns / best.median_ns:.2f} times as fast as {first} at {show(p.point)}")
+    return "; ".join(gains)
 
 
 def point_json(record: ProblemRecord, p: PointRecord, roofline: Roofline | None) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def point_json(record: ProblemRecord, p: PointRecord, roofline: Roofline | None)
     for t in sorted(p.timings.values(), key=lambda t: t.median_ns):
         seconds = max(t.median_ns, 1e-3) * 1e-9
         row: dict[str, Any] = {
-            "candidate": t.candidate, "median_ns": t.median_ns, "spread_ns": t.spread_ns, "error_ns": t.error_ns,
+            "candidate": t.candidate, "median_ns": t.median_ns, "best_ns": t.best_ns, "spread_ns": t.spread_ns, "error_ns": t.error_ns,
             "samples": t.samples, "runs": t.runs, "gb_s": round(traffic / seconds / 1e9, 2), "gflop_s": round(flops / seconds / 1e9, 2),
         }  # fmt: skip
         if roofline:

@@ -16,7 +16,7 @@ from dinoml import env
 from dinoml.build.cache import digest_of
 from dinoml.profile.job import Timing
 
-METHOD = 2  # number of the way of measuring: raise it when timings of older versions are not comparable
+METHOD = 3  # number of the way of measuring: raise it when timings of older versions are not comparable
 
 
 class TimingCache:

@@ -292,5 +292,6 @@ CASES: tuple[Case, ...] = (
     _linear(4096, 4096, 4096, timed=True),
     _linear(1024, 768, 768, timed=True),
     _linear(37, 41, 1030), _linear(33, 65, 129, "float32"), _linear(65, 200, 136, "float16"), _linear(70, 44, 1024, stored=True),
-    _matmul((65, 48), (48, 72), "float16"), _matmul((2, 3, 5, 7), (3, 7, 4), "float32"), _matmul((130, 1100), (1100, 66), "bfloat16", whole=True), _matmul((129, 1025), (1025, 257), "float32", whole=True),
+    _matmul((65, 48), (48, 72), "float16"), _matmul((2, 3, 5, 7), (3, 7, 4), "float32"),
+    _matmul((130, 1100), (1100, 66), "bfloat16", whole=True), _matmul((129, 1025), (1025, 257), "float32", whole=True),
 )  # fmt: skip

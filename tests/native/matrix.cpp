@@ -315,10 +315,10 @@ template <class P, class S, class M> void check_attention(const char* name, int 
           if (P::causal && j > i + d.causal_offset) s = -INFINITY;
           p[size_t(j)] = s, high = std::fmax(high, s);
         }
-        for (auto& x : p) x = std::exp(x - high), sum += x;
+        for (auto& x : p) x = std::isinf(high) ? 0 : std::exp(x - high), sum += x;
         for (i64 c = 0; c < d.dv; c++) {
           double want = 0;
-          for (i64 j = 0; j < d.k; j++) want += p[size_t(j)] / sum * v(b, h / d.group, j, c);
+          for (i64 j = 0; j < d.k; j++) want += (sum == 0 ? 0 : p[size_t(j)] / sum) * v(b, h / d.group, j, c);
           const size_t o = size_t(row * d.dv + c);
           const double error = std::fabs(double(y[o]) - 1 - want);
           if (times[o] != 1 || std::isnan(want) != std::isnan(y[o]) || (!std::isnan(want) && !(error <= 2e-5))) right = false;

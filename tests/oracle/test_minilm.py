@@ -20,7 +20,7 @@ from dinoml import runtime
 Array = np.ndarray[Any, Any]
 FILE = Path(__file__).parents[2] / "examples" / "minilm.py"
 # (batch, seq, draws). A shape with few sentences is drawn several times: the worst of three says more about the draw than about the code.
-SHAPES = ((1, 1, 24), (3, 17, 8), (8, 128, 3), (32, 256, 1))
+SHAPES = ((1, 1, 32), (3, 17, 32), (8, 128, 3), (32, 256, 1))
 FACTOR = 1.5
 
 
@@ -105,8 +105,8 @@ def _cosines(a: Array, b: Array) -> Array:
 @pytest.mark.parametrize("shape", SHAPES[:3])
 def test_numpy_reference_is_pytorch_in_float64(shape: tuple[int, int, int]) -> None:
     given = answers(*shape)
-    last = _errors(minilm.numpy_reference(given.inputs[-1])["embedding"], given.double[-shape[0] :])
-    assert last.max() < 1e-13
+    few = {k: v[:2] for k, v in given.inputs[0].items()}  # it is slow, and sentences do not depend on each other
+    assert _errors(minilm.numpy_reference(few)["embedding"], given.double[: len(few["input_ids"])]).max() < 1e-13
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from opinions import disagreement, is_exact
+from opinions import differences, disagreement, is_exact
 from torch_calls import CALLS
 
 from dinoml import operators
@@ -28,3 +29,11 @@ def test_reference_agrees_with_pytorch(name: str) -> None:
     assert asked, f"{name} has no case without narrow floats"
     found = [d for d in map(disagreement, asked) if d]
     assert not found, "\n".join(found)
+
+
+def test_a_difference_is_seen() -> None:
+    want = np.linspace(-3, 3, 35).reshape(5, 7)
+    assert not differences((want,), (want,), exact=False)
+    for wrong in (want.astype(np.float32).astype(np.float64), np.roll(want, 1), want.T, want > 0, np.where(want > 2, np.nan, want)):
+        assert differences((wrong,), (want,), exact=False)
+    assert differences((want, want), (want,), exact=False)

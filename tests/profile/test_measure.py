@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from profile_models import linear_spec
 
-from dinoml.compiler import compile
+from dinoml.compiler import compile, lower
 from dinoml.ir.shapes import Dim
 from dinoml.lowering import templates
+from dinoml.lowering.select import Selector
 from dinoml.lowering.templates import Candidate, Problem
 from dinoml.passes import run_passes
 from dinoml.profile import driver, explain, profile_artifact
@@ -124,6 +125,10 @@ def test_bad_candidates_are_reported_and_never_chosen(target: Target, monkeypatc
         assert text in reasons[name], name
     entry = next(p for p in plan["problems"].values() if p["template"] == "gemm")
     assert not BAD.keys() & {r["candidate"] for r in entry["ranges"]}
+    assert set(entry["exclude"]) == BAD.keys()
+    spec = linear_spec(Dim("batch", 1, 32, buckets=(2, 32)))
+    used = [v.source.candidate.name for p in lower(spec, target, Selector(target, plan)).plans for s in p.steps for v in s.variants]
+    assert not BAD.keys() & set(used)
     for p in gemm["points"]:
         assert {"right", "tile"} <= {t["candidate"] for t in p["timings"]}
 

@@ -49,6 +49,11 @@ def test_ranges_become_conditions_and_the_listed_order_follows() -> None:
     assert chosen[1].conditions == (16 - M, 3 * M - 2)
 
 
+def test_failed_candidates_are_left_out_but_for_the_plain_one() -> None:
+    listed = [Candidate("a"), Candidate("b"), Candidate("c")]
+    assert [c.name for c in apply_choice({"ranges": [], "exclude": ["a", "c"]}, listed, ())] == ["b", "c"]
+
+
 @pytest.mark.parametrize("ranges", [[{"candidate": "gone"}], [{"candidate": "a", "over": [7], "upto": 1}]])
 def test_an_entry_about_something_else_is_an_error(ranges: list[dict[str, Any]]) -> None:
     with pytest.raises(PlanError):
@@ -100,6 +105,7 @@ def test_conditions_in_words() -> None:
         ({"problems": None}, "not an execution plan"),
         ({"problems": {"k": 3}}, "problem k"),
         ({"problems": {"k": {"ranges": [{}]}}}, "names no candidate"),
+        ({"problems": {"k": {"ranges": [], "exclude": "a"}}}, "list of candidates"),
         ({"problems": {"k": {"ranges": [{"candidate": "a", "upto": "4", "over": [0]}]}}}, "whole numbers"),
         ({"problems": {"k": {"ranges": [{"candidate": "a", "upto": 4}]}}}, "does not say over which"),
     ],

@@ -19,17 +19,17 @@ __global__ void __launch_bounds__(P::threads) pointwise_kernel(PointwiseDims d, 
   const Outer o = outer_of(block, d.n0, d.n1, row_blocks);
   const i64 first = i64(tile) * (U * step), left = first + int(threadIdx.x) % P::columns * W;
   const i64 top = o.i2 * (R * high) + int(threadIdx.x) / P::columns * R;
+  typename Body::template Got<W> got[R * U];
   if (P::tail == Tail::exact || (first + U * step <= d.n3 && (o.i2 + 1) * (R * high) <= d.n2)) {
-    typename Body::template Got<W> got[R * U];
     DML_UNROLL for (int k = 0; k < R * U; k++) got[k] = body.fetch(Full<W>{}, o.i0, o.i1, top + k / U, left + k % U * step);
     DML_UNROLL for (int k = 0; k < R * U; k++) body.run(Full<W>{}, got[k], o.i0, o.i1, top + k / U, left + k % U * step);
   } else {
-    for (int k = 0; k < R * U; k++) {
-      const i64 row = top + k / U;
-      if (row < d.n2) at_column<W, P::tail>(left + k % U * step, d.n3, [&](auto l, i64 c) {
-        body.run(l, body.fetch(l, o.i0, o.i1, row, c), o.i0, o.i1, row, c);
-      });
-    }
+    auto each = [&](auto&& fn) {  // fn(lanes, k, row, column)
+      DML_UNROLL for (int k = 0; k < R * U; k++)
+        if (top + k / U < d.n2) at_column<W, P::tail>(left + k % U * step, d.n3, [&](auto l, i64 c) { fn(l, k, top + k / U, c); });
+    };
+    each([&](auto l, int k, i64 row, i64 c) { got[k] = body.fetch(l, o.i0, o.i1, row, c); });
+    each([&](auto l, int k, i64 row, i64 c) { body.run(l, got[k], o.i0, o.i1, row, c); });
   }
 }
 
