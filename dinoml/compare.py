@@ -43,8 +43,8 @@ class Comparison:
         return self.ok
 
 
-def ratios(got: Array, want: Array, dtype: str) -> Array:
-    """Return the ratio of every element; inf where NaN or infinities do not match."""
+def ratios(got: Array, want: Array, dtype: str, samples: bool = False) -> Array:
+    """Return the ratio of every element; inf where NaN or infinities do not match. `samples`: a row is a whole entry of the first axis."""
     got64 = np.asarray(got).astype(np.float64)
     with np.errstate(over="ignore"):
         stored = np.asarray(want, np.float64).astype(dtypes.numpy_dtype(dtype)).astype(np.float64)
@@ -53,7 +53,8 @@ def ratios(got: Array, want: Array, dtype: str) -> Array:
     value = np.where(finite, want64, 0.0)
     out = np.full(want64.shape, np.inf)
     with np.errstate(all="ignore"):
-        scale = np.abs(value) + _row_rms(value, finite)
+        rows = (len(value), -1) if samples and value.ndim > 1 and value.size else value.shape
+        scale = np.abs(value) + np.broadcast_to(_row_rms(value.reshape(rows), finite.reshape(rows)), value.reshape(rows).shape).reshape(value.shape)
         error = np.abs(got64 - value)
         both = finite & np.isfinite(got64)
         out[both] = np.where(error <= TINY[dtype], 0.0, error / (EPS[dtype] * scale))[both]
@@ -71,11 +72,13 @@ def _row_rms(value: Array, finite: Array) -> Array:
 
 
 def compare(
-    got: Any, want: Any, *, dtype: str | None = None, reduction_length: int = 0, limit_override: float | None = None, exact: bool = False
-) -> Comparison:
+    got: Any, want: Any, *, dtype: str | None = None, reduction_length: int = 0, limit_override: float | None = None, exact: bool = False,
+    samples: bool = False,
+) -> Comparison:  # fmt: skip
     """Return how `got` compares with `want`; `dtype` is the storage dtype of got where the array does not say it.
 
-    Integers, bools and `exact` results (copies) must be equal element by element, NaN equal to NaN.
+    Integers, bools and `exact` results (copies) must be equal element by element, NaN equal to NaN. `samples` takes the whole entry of
+    the first axis as the row: results of a model have short rows in which everything may have cancelled.
     """
     a, w = np.asarray(got), np.asarray(want)
     name = dtypes.dtype(dtype if dtype is not None else a.dtype)
@@ -86,7 +89,7 @@ def compare(
     bound = limit(name, reduction_length) if limit_override is None else limit_override
     if a.size == 0:
         return Comparison(0.0, bound)
-    r = ratios(a, w, name)
+    r = ratios(a, w, name, samples)
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.where(np.isnan(r), np.inf, r))), r.shape))
     worst = float(r[at])
     if np.all(r <= bound):  # a NaN ratio fails

@@ -62,7 +62,7 @@ class Rules:
         if self.atol is not None or self.rtol is not None:
             return self._by_tolerance(wide[0], wide[1], dtype, worst)
         bound = compare.limit(dtype, self.longest_sum) * math.sqrt(self.kernels)
-        result = compare.compare(got, want, dtype=dtype, limit_override=bound)
+        result = compare.compare(got, want, dtype=dtype, limit_override=bound, samples=True)
         measure = f"ratio {result.worst:.3g} of {result.limit:.3g}"
         return Verdict(result.ok, dtype, got.shape, 0.0 if result.worst == 0 else worst, result.worst, result.limit, measure, result.message)
 

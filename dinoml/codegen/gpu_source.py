@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dinoml.codegen.integers import IntTable, depends, lane_slope
-from dinoml.codegen.kernel_source import PLACEHOLDER, KernelSource, _param, _port, _scalar, environment
+from dinoml.codegen.kernel_source import KernelSource, render_kernel
 from dinoml.ir import dtypes, intexpr
 from dinoml.ir import expr as ex
 from dinoml.ir.intexpr import Binary, IntLike, Symbol
@@ -24,31 +24,7 @@ WIDEST = 8  # lanes: more would spread the accesses of a warp over too many sect
 
 def render_gpu_kernel(kernel: Kernel, candidate: Candidate) -> KernelSource:
     """Return the source of a kernel for one GPU candidate; equal problems give equal text, whatever their values are called."""
-    table = IntTable()
-    operands = kernel.operands
-    dims = [_scalar(d, table) for d in (*kernel.dims, *(v for _, v in kernel.scalars))]
-    structs: list[str] = []
-    ports = [_port(_rounded_once(port), candidate, operands, table, structs) for port in kernel.ports]
-    text = environment().get_template("kernel_gpu.jinja").render(
-        header=candidate.header, namespace=candidate.function.rpartition("::")[0], function=candidate.function, name=PLACEHOLDER,
-        structs=structs, params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims,
-        dims_type=template(kernel.template).DIMS, scratch=candidate.scratch, operands=len(operands), alignment=ACCESS,
-    )  # fmt: skip
-    name = "dml_k_" + hashlib.sha256(text.encode()).hexdigest()[:16]
-    return KernelSource(name, text.replace(PLACEHOLDER, name), tuple(table.items), operands, candidate)
-
-
-def _rounded_once(port: Port) -> Port:
-    """Drop a rounding to the storage type that a write is about to do again."""
-
-    def once(w: Write) -> Write:
-        while isinstance(w.expr, ex.Round) and w.expr.storage == w.storage:
-            w = replace(w, expr=w.expr.arg)
-        return w
-
-    if isinstance(port, LoadAccessor):
-        return replace(port, side=tuple(map(once, port.side)))
-    return replace(port, writes=tuple(map(once, port.writes))) if isinstance(port, StoreAccessor) else port
+    return render_kernel(kernel, candidate, "kernel_gpu.jinja", operands=len(kernel.operands), alignment=ACCESS)
 
 
 def vector_width(ports: tuple[Port, ...]) -> int:

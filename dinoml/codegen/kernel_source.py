@@ -38,20 +38,20 @@ def environment() -> jinja2.Environment:
     )
 
 
-def render_kernel(kernel: Kernel, candidate: Candidate) -> KernelSource:
-    """Return the source of a kernel for one candidate; equal problems give equal text, whatever their values are called."""
+def render_kernel(kernel: Kernel, candidate: Candidate, layout: str = "kernel.cpp.jinja", **more: Any) -> KernelSource:
+    """Return the source of a kernel for one candidate; equal problems give equal text, whatever their values are called.
+
+    `layout` is the code template of the target's entry point, `more` what it needs besides.
+    """
     table = IntTable()
     operands = kernel.operands
-    dims = [_scalar(d, table) for d in kernel.dims]
-    for _, value in kernel.scalars:
-        dims.append(_scalar(value, table))
     structs: list[str] = []
-    ports: list[dict[str, str]] = []
-    for port in kernel.ports:
-        ports.append(_port(port, candidate, operands, table, structs))
-    text = environment().get_template("kernel.cpp.jinja").render(
-        header=candidate.header, namespace=candidate.function.rpartition("::")[0], structs=structs, params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims,
-        function=candidate.function, name=PLACEHOLDER, dims_type=template(kernel.template).DIMS, scratch=candidate.scratch,
+    dims = [_scalar(d, table) for d in (*kernel.dims, *(value for _, value in kernel.scalars))]
+    ports = [_port(port, candidate, operands, table, structs) for port in kernel.ports]
+    text = environment().get_template(layout).render(
+        header=candidate.header, namespace=candidate.function.rpartition("::")[0], function=candidate.function, name=PLACEHOLDER, structs=structs,
+        params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims, dims_type=template(kernel.template).DIMS, scratch=candidate.scratch,
+        **more,
     )  # fmt: skip
     name = "dml_k_" + hashlib.sha256(text.encode()).hexdigest()[:16]
     return KernelSource(name, text.replace(PLACEHOLDER, name), tuple(table.items), operands, candidate)

@@ -107,6 +107,8 @@ class _Builder:
         else:
             tree = self.fusion.inliner(also=others, given=given)(self.fusion.define(value, index))
         tree = ex.cast(tree, dtypes.compute_dtype(t.dtype))
+        while isinstance(tree, ex.Round) and tree.storage == t.dtype:
+            tree = tree.arg  # the store rounds
         return Write(value, t.dtype, linear(index, t.shape), flatten(tree, self.type_of))
 
     # -- anchored ------------------------------------------------------------------------------------------------------
@@ -138,10 +140,10 @@ class _Builder:
         also = frozenset(self.group.side if port.name == self.group.side_port else ())
         tree = self.fusion.inliner(also=also)(read)
         if also:
-            if dtypes.nbytes(storage) < dtypes.nbytes(tree.dtype) and tree.dtype == "float32":
-                tree = ex.Round(tree, storage)
             t = self.type_of(port.value)
             side = (Write(port.value, t.dtype, linear(port.index, t.shape), flatten(tree, self.type_of)),)
+            if dtypes.nbytes(storage) < dtypes.nbytes(tree.dtype) and tree.dtype == "float32":
+                tree = ex.Round(tree, storage)  # this kernel sees what the other readers of the stored value will see
         if port.guard:
             tree = ex.select(port.guard, tree, ex.typed_const(port.fill, tree.dtype))
         tree = ex.cast(tree, port.dtype or tree.dtype)
