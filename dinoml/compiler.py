@@ -153,10 +153,14 @@ def _check_inputs(spec: ModelSpec, policy: str) -> None:
         raise ValueError(f"constant_load_policy={policy!r} is not one of eager, deferred")
     if spec.unbound:
         shown = ", ".join(spec.unbound[:8]) + (f" and {len(spec.unbound) - 8} more" if len(spec.unbound) > 8 else "")
-        raise ValueError(f"{spec.name}: {len(spec.unbound)} constants have no value: {shown}. Pass constants={{name: array}} to trace or call bind_constants.")
+        raise ValueError(
+            f"{spec.name}: {len(spec.unbound)} constants have no value: {shown}. Pass constants={{name: array}} to trace or call bind_constants."
+        )
 
 
-def _write(spec: ModelSpec, lowered: Lowered, selector: Selector, folder: Path, policy: str, jobs: int | None, say: Progress, clock: _Clock) -> dict[str, int]:
+def _write(
+    spec: ModelSpec, lowered: Lowered, selector: Selector, folder: Path, policy: str, jobs: int | None, say: Progress, clock: _Clock
+) -> dict[str, int]:
     toolchain = find_toolchain()
     folder.mkdir(parents=True)
     graph, target = lowered.graph, lowered.target
@@ -239,7 +243,9 @@ def _manifest(lowered: Lowered, policy: str, digest: str, compiler: str) -> mani
         target=manifests.TargetEntry(target.name, str(target.arch), tuple(target.features)),
         module_digest=digest,
         functions=tuple(functions),
-        dims=tuple(manifests.DimEntry(d.name, d.min, d.max, d.divisible_by, d.typical, d.buckets) for d in graph.dims.values() if d.name not in hidden),
+        dims=tuple(
+            manifests.DimEntry(d.name, d.min, d.max, d.divisible_by, d.typical, d.buckets) for d in graph.dims.values() if d.name not in hidden
+        ),
         constant_policy=policy,
         sources=tuple(entry(c.name, c.type, stored=c.name in names) for c in graph.sources),
         stored=tuple(entry(c.name, c.type) for c in graph.constants),

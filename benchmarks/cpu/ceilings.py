@@ -17,7 +17,19 @@ SOURCE = Path(__file__).parents[1] / "native" / "ceilings.cpp"
 @cache
 def _library() -> ctypes.CDLL:
     out = Path(tempfile.mkdtemp(prefix="dinoml-ceilings-")) / "ceilings.so"
-    command = [*find_toolchain().command, "-std=c++17", "-O3", "-fPIC", "-shared", "-pthread", "-ffp-contract=fast", *Target("cpu").flags, str(SOURCE), "-o", str(out)]
+    command = [
+        *find_toolchain().command,
+        "-std=c++17",
+        "-O3",
+        "-fPIC",
+        "-shared",
+        "-pthread",
+        "-ffp-contract=fast",
+        *Target("cpu").flags,
+        str(SOURCE),
+        "-o",
+        str(out),
+    ]
     subprocess.run(command, check=True)
     lib = ctypes.CDLL(str(out))
     for name in ("fma_ceiling", "copy_seconds", "read_bandwidth"):

@@ -17,7 +17,13 @@ import numpy as np
 
 Run = Callable[[Mapping[str, np.ndarray]], Any]
 NAMES = ("torch", "torch.compile", "AOTInductor", "onnxruntime", "OpenVINO f32")
-_NEEDS = {"torch": ("torch",), "torch.compile": ("torch",), "AOTInductor": ("torch",), "onnxruntime": ("torch", "onnx", "onnxruntime"), "OpenVINO f32": ("torch", "onnx", "openvino")}
+_NEEDS = {
+    "torch": ("torch",),
+    "torch.compile": ("torch",),
+    "AOTInductor": ("torch",),
+    "onnxruntime": ("torch", "onnx", "onnxruntime"),
+    "OpenVINO f32": ("torch", "onnx", "openvino"),
+}
 
 
 def missing(name: str) -> list[str]:

@@ -10,7 +10,6 @@ DIMS = "PointwiseDims"
 DIM_NAMES = ("n0", "n1", "n2", "n3")
 
 
-
 def _one(width: int, rows: int, unroll: int) -> Candidate:
     params = (("width", width), ("rows", rows), ("unroll", unroll))
     return Candidate(f"w{width}r{rows}u{unroll}", "kernels/cpu/pointwise.h", "dml::cpu::pointwise", params)

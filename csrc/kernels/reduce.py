@@ -16,7 +16,9 @@ def numpy(ports, dims, params):
     fn = _NUMPY[params["op"]]
     if x.shape[axis] == 0:
         shape = [1 if a == axis else e for a, e in enumerate(x.shape)]
-        identity = {"Sum": 0, "Prod": 1, "Any": False, "All": True, "ArgMax": 0, "ArgMin": 0, "Max": _least(x.dtype), "Min": _most(x.dtype)}[params["op"]]
+        identity = {"Sum": 0, "Prod": 1, "Any": False, "All": True, "ArgMax": 0, "ArgMin": 0, "Max": _least(x.dtype), "Min": _most(x.dtype)}[
+            params["op"]
+        ]
         return [np.full(shape, identity)]
     wide = x.astype(np.float64) if x.dtype.kind == "f" else x
     return [fn(wide, axis=axis, keepdims=True)]

@@ -14,7 +14,14 @@ def numpy(ports, dims, params):
     keyed = x.astype(np.float64) if x.dtype.kind == "f" else x.astype(object) if x.dtype == np.int64 else x.astype(np.int64)
     if x.dtype.kind == "f":  # NaN counts as the greatest
         nan = np.isnan(keyed)
-        order = np.lexsort((np.broadcast_to(np.arange(x.shape[3]), x.shape), np.where(nan, 0, -keyed if params["largest"] else keyed), ~nan if params["largest"] else nan), axis=3)
+        order = np.lexsort(
+            (
+                np.broadcast_to(np.arange(x.shape[3]), x.shape),
+                np.where(nan, 0, -keyed if params["largest"] else keyed),
+                ~nan if params["largest"] else nan,
+            ),
+            axis=3,
+        )
     else:
         order = np.argsort(-keyed if params["largest"] else keyed, axis=3, kind="stable")
     order = order[..., :k]

@@ -37,7 +37,7 @@ def literal(value: float | int | bool, dtype: str) -> str:
         return f"{cpp_type(dtype)}({text}{'' if dtype == 'int32' else 'll'})" if value != low else f"{cpp_type(dtype)}({value + 1}ll - 1)"
     v = float(value)
     if v != v:
-        return "__builtin_nanf(\"\")"
+        return '__builtin_nanf("")'
     if v in (float("inf"), float("-inf")):
         return f"{'-' if v < 0 else ''}__builtin_inff()"
     import numpy as np
@@ -45,7 +45,13 @@ def literal(value: float | int | bool, dtype: str) -> str:
     single = float(np.float32(v))
     if abs(single) == float("inf"):
         return f"{'-' if v < 0 else ''}__builtin_inff()"
-    return f"{single.hex()}f" if single != int(single) or abs(single) > 1e6 else f"{int(single)}.0f" if not (single == 0 and str(single) == "-0.0") else "-0.0f"
+    return (
+        f"{single.hex()}f"
+        if single != int(single) or abs(single) > 1e6
+        else f"{int(single)}.0f"
+        if not (single == 0 and str(single) == "-0.0")
+        else "-0.0f"
+    )
 
 
 class Members:
@@ -116,7 +122,9 @@ class Body:
             result = scalar.value(o.payload.expr)
             lines = [f"const {scalar.raw_type(r, '1')} {g} = {scalar.fetch(r, 'Full<1>{}')};" for r, g in scalar.reads.items()]
             body = " ".join(lines + [line.replace("<W>", "<1>") for line in scalar.lines]).replace("g.", "")
-            operand = next((i for i, (v, _, w) in enumerate(self.members._operands) if not w and any(r.source == v for r in ex.reads(o.payload.expr))), 0)
+            operand = next(
+                (i for i, (v, _, w) in enumerate(self.members._operands) if not w and any(r.source == v for r in ex.reads(o.payload.expr))), 0
+            )
             self.index_lines.append(
                 f"const auto {name} = [&](i64 i3) {{ (void)i3; {body} return checked_index(int64_t(lane<0>({result})), {self.render(o.extent)}, error, {operand}); }};"
             )
@@ -203,7 +211,9 @@ class Body:
             return f"splat<W>({cpp_type(e.dtype)}({self.render(e.value)}))"
         if k is not None:
             return f"cast<{cpp_type(e.dtype)}>(iota<W>({self.render(e.value)}, {self.render(k)}))"
-        return f"cast<{cpp_type(e.dtype)}>(value(load_each<int64_t>(Full<W>{{}}, [&](int j) {{ return int64_t({self.render(e.value, '(i3 + j)')}); }})))"
+        return (
+            f"cast<{cpp_type(e.dtype)}>(value(load_each<int64_t>(Full<W>{{}}, [&](int j) {{ return int64_t({self.render(e.value, '(i3 + j)')}); }})))"
+        )
 
     def _select(self, e: ex.Select) -> str:
         a, b = self.values[e.a], self.values[e.b]
@@ -278,7 +288,13 @@ def struct(
         text.append(f"    {index}")
     text.append("    Got<L::width> r;")
     text += [f"    {f}" for f in fetches]
-    text += ["    return r;", "  }", f"  {head} {{", "    constexpr int W = L::width; (void)W; (void)g;", f"    {_uses(body.lines)}" + (" (void)v;" if " v) const" in head else "")]
+    text += [
+        "    return r;",
+        "  }",
+        f"  {head} {{",
+        "    constexpr int W = L::width; (void)W; (void)g;",
+        f"    {_uses(body.lines)}" + (" (void)v;" if " v) const" in head else ""),
+    ]
     if index and any(f"{x}(" in line for x in body.indices.values() for line in body.lines):
         text.append(f"    {index}")
     text += [f"    {line}" for line in body.lines]

@@ -5,18 +5,16 @@ The text has no vendor in it: it compiles as CUDA and as HIP, from the same acce
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
-from dinoml.codegen.integers import IntTable, depends, lane_slope
+from dinoml.codegen.integers import depends, lane_slope
 from dinoml.codegen.kernel_source import KernelSource, render_kernel
 from dinoml.ir import dtypes, intexpr
 from dinoml.ir import expr as ex
 from dinoml.ir.intexpr import Binary, IntLike, Symbol
-from dinoml.lowering.kernels import Kernel, LoadAccessor, PackedOperand, Port, StoreAccessor, StridedOperand, Write
-from dinoml.lowering.templates import Candidate, Problem, template
+from dinoml.lowering.kernels import Kernel, LoadAccessor, PackedOperand, Port, StoreAccessor, StridedOperand
+from dinoml.lowering.templates import Candidate, Problem
 
 ACCESS = 16  # bytes that one instruction moves; operands start at multiples of it
 WIDEST = 8  # lanes: more would spread the accesses of a warp over too many sectors

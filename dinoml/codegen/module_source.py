@@ -55,8 +55,18 @@ def render_module(graph: Graph, plans: Sequence[FunctionPlan], constant_program:
     dims = [d for d in graph.dims.values() if d.name not in extents]
     order = {d.name: i for i, d in enumerate(dims)}
     axes = _Axes()
-    kernels = list(dict.fromkeys(v.source.name for p in [*plans, *([constant_program] if constant_program else [])] for s in p.steps for v in s.variants))
-    scratches = sorted({v.source.name for p in [*plans, *([constant_program] if constant_program else [])] for s in p.steps for v in s.variants if v.source.candidate.scratch})
+    kernels = list(
+        dict.fromkeys(v.source.name for p in [*plans, *([constant_program] if constant_program else [])] for s in p.steps for v in s.variants)
+    )
+    scratches = sorted(
+        {
+            v.source.name
+            for p in [*plans, *([constant_program] if constant_program else [])]
+            for s in p.steps
+            for v in s.variants
+            if v.source.candidate.scratch
+        }
+    )
     functions = [_function(f"f{i}", p, order, axes, kernels, False) for i, p in enumerate(plans)]
     if constant_program:
         functions.append(_function("constants", constant_program, order, axes, kernels, True))
@@ -124,4 +134,3 @@ def _step(i: int, s: Any, p: FunctionPlan, slots: Mapping[IntLike, int], kernels
             "operands": [p.places[name] for name, _, _ in v.source.operands],
         })  # fmt: skip
     return {"i": i, "node": c_string("+".join(s.kernel.nodes)), "source": c_string(s.kernel.source), "variants": variants}
-

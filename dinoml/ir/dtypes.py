@@ -65,11 +65,13 @@ def dtype(name: object) -> str:
 @cache
 def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype that stores `name` (bfloat16 comes from ml_dtypes)."""
+    kind: Any = name
     if name == "bfloat16":
         import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(name)
+        kind = ml_dtypes.bfloat16
+    found: np.dtype[Any] = np.dtype(kind)
+    return found
 
 
 def nbytes(name: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Union
+from typing import Any
 
 from dinoml.ir import dtypes, intexpr
 from dinoml.ir.intexpr import IntLike, Opaque, Symbol
@@ -181,7 +181,7 @@ class Input:
         return ()
 
 
-Expr = Union[Const, Index, Read, Call, Cast, Round, Where, Select, Input]
+Expr = Const | Index | Read | Call | Cast | Round | Where | Select | Input
 
 
 def call(fn: str, *args: Expr) -> Expr:
@@ -270,7 +270,8 @@ def index_reads(index: tuple[IntLike, ...]) -> list[Read]:
         if isinstance(i, Opaque):
             out.extend(reads(i.payload.expr))
         elif isinstance(i, intexpr.Binary):
-            visit(i.a), visit(i.b)
+            visit(i.a)
+            visit(i.b)
         elif isinstance(i, intexpr.Poly):
             for a in intexpr.atoms(i):
                 visit(a)

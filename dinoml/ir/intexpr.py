@@ -107,7 +107,7 @@ class Opaque(IntExpr):
         return f"[{self.payload}]"
 
 
-Atom = Union[Symbol, Binary, Opaque]
+Atom = Symbol | Binary | Opaque
 Monomial = tuple[Atom, ...]
 
 
@@ -396,10 +396,8 @@ def _extreme(x: IntLike, upper: bool) -> IntLike | None:
                 part = mul(part, a)
             elif isinstance(a, (Symbol, Opaque)):
                 part = mul(part, add(a.extent, -1) if want_high else 0)  # type: ignore[arg-type]
-            elif isinstance(a, Binary) and a.op == "%" and want_high:
-                part = mul(part, add(a.b, -1))
-            elif isinstance(a, Binary) and a.op == "%":
-                part = 0
+            elif a.op == "%":
+                part = mul(part, add(a.b, -1)) if want_high else 0
             else:
                 lo, hi = bounds(a)
                 part = mul(part, hi if want_high else lo)

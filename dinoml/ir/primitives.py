@@ -46,7 +46,7 @@ def _int_div(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return call
 
 
-F, FI, I, FIB, B = ("float",), ("float", "int"), ("int",), ("float", "int", "bool"), ("bool",)
+F, FI, N, FIB, B = ("float",), ("float", "int"), ("int",), ("float", "int", "bool"), ("bool",)
 _TABLE = (
     Primitive("add", 2, FI, "same", 1, np.add),
     Primitive("sub", 2, FI, "same", 1, np.subtract),
@@ -93,11 +93,11 @@ _TABLE = (
     Primitive("logical_or", 2, B, "bool", 1, np.logical_or),
     Primitive("logical_xor", 2, B, "bool", 1, np.logical_xor),
     Primitive("logical_not", 1, B, "bool", 1, np.logical_not),
-    Primitive("bit_and", 2, I, "same", 1, np.bitwise_and),
-    Primitive("bit_or", 2, I, "same", 1, np.bitwise_or),
-    Primitive("bit_xor", 2, I, "same", 1, np.bitwise_xor),
-    Primitive("bit_not", 1, I, "same", 1, np.bitwise_not),
-    Primitive("shift_left", 2, I, "same", 1, np.left_shift),
-    Primitive("shift_right", 2, I, "same", 1, np.right_shift),
+    Primitive("bit_and", 2, N, "same", 1, np.bitwise_and),
+    Primitive("bit_or", 2, N, "same", 1, np.bitwise_or),
+    Primitive("bit_xor", 2, N, "same", 1, np.bitwise_xor),
+    Primitive("bit_not", 1, N, "same", 1, np.bitwise_not),
+    Primitive("shift_left", 2, N, "same", 1, np.left_shift),
+    Primitive("shift_right", 2, N, "same", 1, np.right_shift),
 )
 PRIMITIVES: dict[str, Primitive] = {p.name: p for p in _TABLE}

@@ -40,7 +40,14 @@ def _function(f: Function) -> dict[str, Any]:
         "extents": dict(sorted(f.extents.items())),
         "types": {k: _type(t) for k, t in sorted(f.types.items())},
         "nodes": [
-            {"id": n.id, "op": n.op, "inputs": list(n.inputs), "outputs": list(n.outputs), "attrs": {k: _attr(v) for k, v in n.attrs}, "source": n.source}
+            {
+                "id": n.id,
+                "op": n.op,
+                "inputs": list(n.inputs),
+                "outputs": list(n.outputs),
+                "attrs": {k: _attr(v) for k, v in n.attrs},
+                "source": n.source,
+            }
             for n in f.nodes
         ],
     }
@@ -108,7 +115,9 @@ def from_json(data: Mapping[str, Any]) -> Graph:
             inputs=tuple(d["inputs"]),
             outputs=tuple(Output(o["name"], o["value"]) for o in d["outputs"]),
             nodes=tuple(
-                Node(n["id"], n["op"], tuple(n["inputs"]), tuple(n["outputs"]), tuple((k, attr(v)) for k, v in sorted(n["attrs"].items())), n["source"])
+                Node(
+                    n["id"], n["op"], tuple(n["inputs"]), tuple(n["outputs"]), tuple((k, attr(v)) for k, v in sorted(n["attrs"].items())), n["source"]
+                )
                 for n in d["nodes"]
             ),
             types={k: type_of(t) for k, t in d["types"].items()},

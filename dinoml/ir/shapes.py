@@ -36,7 +36,7 @@ class Dim(Symbol):
             raise ValueError(f"Dim {name}: divisible_by={divisible_by} must be at least 1")
         if not 0 <= min <= max:
             raise ValueError(f"Dim {name}: needs 0 <= min <= max, got min={min}, max={max}")
-        chosen = tuple(sorted(set(int(b) for b in buckets)))
+        chosen = tuple(sorted({int(b) for b in buckets}))
         for label, value in (("min", min), ("max", max), ("typical", typical), *(("bucket", b) for b in chosen)):
             if value is None:
                 continue

@@ -40,7 +40,11 @@ def _constant_program(graph: Graph, infer: Callable[[Function, Node], tuple[Tens
     sources = {c.name: c.type for c in graph.sources}
     program = graph.constant_program
     made = {o.name for o in program.outputs} if program else set()
-    out = [f"constant {c.name!r} is neither a source nor made by the constant program" for c in graph.constants if c.name not in sources and c.name not in made]
+    out = [
+        f"constant {c.name!r} is neither a source nor made by the constant program"
+        for c in graph.constants
+        if c.name not in sources and c.name not in made
+    ]
     if program:
         out += [f"constant program: input {i!r} is not a source constant" for i in program.inputs if i not in sources]
         out += [f"constant program: {p}" for p in _function(program, {}, {}, infer)]

@@ -19,7 +19,6 @@ from dinoml.operators.call import OpCall
 from dinoml.operators.operator import Operator, node_call
 from dinoml.targets import Target
 
-
 NARROW = ("float16", "bfloat16")
 
 

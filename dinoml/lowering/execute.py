@@ -27,7 +27,9 @@ Array = np.ndarray[Any, Any]
 class Evaluator:
     """Evaluates expressions over the grid of one port."""
 
-    def __init__(self, buffers: Mapping[str, Array], dims: Mapping[str, int], extents: tuple[int, ...], wide: bool, value: Array | None = None) -> None:
+    def __init__(
+        self, buffers: Mapping[str, Array], dims: Mapping[str, int], extents: tuple[int, ...], wide: bool, value: Array | None = None
+    ) -> None:
         self.buffers, self.wide, self.value = buffers, wide, value
         self.shape = extents
         self.env: dict[str, Any] = dict(dims)
@@ -71,7 +73,7 @@ class Evaluator:
             case ex.Select():
                 return np.where(self._holds(x.conditions), self(x.a), self(x.b))
         out = PRIMITIVES[x.fn].numpy(*(self(a) for a in x.args))
-        return np.asarray(out).astype(self.dtype(x.dtype))
+        return np.asarray(np.asarray(out).astype(self.dtype(x.dtype)))
 
     def _holds(self, conditions: tuple[IntLike, ...]) -> Any:
         ok: Any = True
@@ -88,7 +90,7 @@ class Evaluator:
         if not r.guard:
             if offset.size and (offset.min() < 0 or offset.max() >= flat.size):
                 raise IndexError(f"{ex.show(r)} leaves its buffer of {flat.size} elements ({offset.min()}..{offset.max()})")
-            return flat[offset].astype(want)
+            return np.asarray(flat[offset].astype(want))
         ok = self._holds(r.guard)
         ok, offset = np.broadcast_arrays(ok, offset)
         inside = offset[ok]
@@ -101,7 +103,7 @@ class Evaluator:
 
 def _cast(x: Array, to: np.dtype[Any]) -> Array:
     if to == np.bool_:
-        return x != 0
+        return np.asarray(x != 0)
     if np.issubdtype(x.dtype, np.floating) and np.issubdtype(to, np.integer):
         info = np.iinfo(to)
         clean = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0, posinf=float(info.max), neginf=float(info.min))

@@ -78,12 +78,9 @@ class Fitted:
         return self.substitute.get(s)
 
 
-def fit(outer: tuple[Symbol, ...], slots: int, items: Iterable[IntLike], keep_last: bool = False) -> Fitted:
-    """Return how `outer` coordinates become the kernel coordinates c0..c(slots-1).
-
-    keep_last: the last coordinate is the vector dimension; it may be merged into, but is never produced by // and %.
-    """
-    checks = list(dict.fromkeys(i for i in items if not isinstance(i, int)))
+def fit(outer: tuple[Symbol, ...], slots: int, items: Iterable[IntLike]) -> Fitted:
+    """Return how `outer` coordinates become the kernel coordinates c0..c(slots-1); the last one is the vector dimension of pointwise kernels."""
+    checks: list[IntLike] = list(dict.fromkeys(i for i in items if not isinstance(i, int)))
     groups: list[list[Symbol]] = [[s] for s in outer if s.extent != 1]
     n = len(groups) - 1
     while n > 0:

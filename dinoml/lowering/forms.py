@@ -62,7 +62,7 @@ class Map:
     """A port in the middle of a template: `expr` maps Input("value") at outer and tail coordinates; None is the identity."""
 
     name: str
-    expr: Any
+    expr: Expr | None
     tail: tuple[Symbol, ...]
 
 

@@ -101,7 +101,7 @@ class Fusion:
                 mask = 0
                 for i in n.uses:
                     mask |= bit[i] | self._ancestors.get(i, 0)
-                self._ancestors.update({o: mask for o in n.outputs})
+                self._ancestors.update(dict.fromkeys(n.outputs, mask))
             self._bits = bit
         return self._ancestors.get(value, 0) | self._bits[value]
 
@@ -357,10 +357,9 @@ class Fusion:
             assert group.form is not None
             for p in group.form.loads:
                 out |= self._sources(p.value)
-            for m in group.form.ports:
-                if getattr(m, "expr", None) is not None:
-                    for r in ex.reads(self.inliner()(m.expr)):  # type: ignore[union-attr]
-                        out.add(r.source)
+            for port in group.form.ports:
+                if not isinstance(port, Load) and port.expr is not None:
+                    out |= {r.source for r in ex.reads(self.inliner()(port.expr))}
             for v in group.side:
                 out |= {r.source for r in ex.reads(self.body(v))}
             own |= frozenset(group.anchor.outputs)
@@ -427,4 +426,3 @@ def partition(ctx: LoweringContext, fn: Function, fuse: bool = True) -> tuple[Fu
     """Return the fusion decisions for a function and its kernel groups in execution order."""
     fusion = Fusion(ctx, fn, fuse)
     return fusion, fusion.run()
-

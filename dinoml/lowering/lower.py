@@ -69,7 +69,12 @@ class _Builder:
         """Return the graph nodes this kernel covers: the anchor and every node inlined into it."""
         out = {}
         stack = list(self.group.outputs) + ([p.value for p in self.group.form.loads] if self.group.form else [])
-        stack += [s for p in (self.group.form.ports if self.group.form else ()) if isinstance(p, Map) and p.expr is not None for s in {r.source for r in ex.reads(p.expr)}]
+        stack += [
+            s
+            for p in (self.group.form.ports if self.group.form else ())
+            if isinstance(p, Map) and p.expr is not None
+            for s in {r.source for r in ex.reads(p.expr)}
+        ]
         own = set(self.group.outputs)
         seen: set[str] = set()
         while stack:

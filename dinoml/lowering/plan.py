@@ -149,4 +149,3 @@ def _bytes(t: TensorType) -> IntLike:
 def capacity(e: IntLike, extents: frozenset[str]) -> IntLike:
     """Return an extent with data-dependent dims replaced by their capacity."""
     return intexpr.substitute(e, lambda s: s.hi if isinstance(s, shapes.Dim) and s.name in extents else None)
-

@@ -42,7 +42,8 @@ def _kernel(p: FunctionPlan, i: int, s: Step) -> dict[str, Any]:
         "reads": list(k.inputs),
         "writes": list(k.outputs),
         "variants": [
-            {"kernel": v.source.name, "candidate": v.source.candidate.name, "condition": " and ".join(map(condition_text, v.conditions))} for v in s.variants
+            {"kernel": v.source.name, "candidate": v.source.candidate.name, "condition": " and ".join(map(condition_text, v.conditions))}
+            for v in s.variants
         ],
         "declined": [{"candidate": c.name, "reason": c.declined} for c in s.declined],
         "not_fused": [{"edge": edge, "reason": reason} for edge, reason in k.reasons],
@@ -64,4 +65,4 @@ def memory_json(graph: Graph, plans: Sequence[FunctionPlan]) -> dict[str, Any]:
             ],
         })  # fmt: skip
     constants = [{"name": c.name, "type": str(c.type), "bytes": intexpr.bounds(c.type.nbytes)[1]} for c in graph.constants]
-    return {"functions": functions, "constants": constants, "constant_bytes": sum(c["bytes"] for c in constants)}  # type: ignore[misc]
+    return {"functions": functions, "constants": constants, "constant_bytes": sum(c["bytes"] for c in constants)}

@@ -19,7 +19,9 @@ def dead_code(graph: Graph, target: Target) -> Graph:
         program = _live(replace(program, outputs=tuple(o for o in program.outputs if o.name in used)))
         program = program if program.outputs else None
     needed = {c.name for c in constants} | (set(program.inputs) if program else set())
-    return replace(graph, functions=functions, constants=constants, constant_program=program, sources=tuple(s for s in graph.sources if s.name in needed))
+    return replace(
+        graph, functions=functions, constants=constants, constant_program=program, sources=tuple(s for s in graph.sources if s.name in needed)
+    )
 
 
 def _live(fn: Function) -> Function:

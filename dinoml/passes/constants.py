@@ -72,9 +72,7 @@ def _store(fn: Function, target: Target) -> Function:
 def _pin(fn: Function, values: Iterable[str]) -> Function:
     """Mark values that must become stored constants even where they are only views of one."""
     names = set(values)
-    return fn.with_nodes(
-        replace(n, attrs=tuple(sorted((*n.attrs, (STORED, True))))) if any(o in names for o in n.outputs) else n for n in fn.nodes
-    )
+    return fn.with_nodes(replace(n, attrs=tuple(sorted((*n.attrs, (STORED, True))))) if any(o in names for o in n.outputs) else n for n in fn.nodes)
 
 
 def fold_constants(graph: Graph, target: Target) -> Graph:
@@ -181,7 +179,9 @@ def _structural_names(fn: Function, wanted: Iterable[str]) -> tuple[dict[str, st
             names[o] = f"{shown}:{node.op}.{h[:8]}" + (f".{k}" if k else "")
             types[names[o]] = fn.types[o]
         first = names[node.outputs[0]]
-        order.append(Node(first, node.op, tuple(names.get(i, i) for i in node.inputs), tuple(names[o] for o in node.outputs), node.attrs, node.source))
+        order.append(
+            Node(first, node.op, tuple(names.get(i, i) for i in node.inputs), tuple(names[o] for o in node.outputs), node.attrs, node.source)
+        )
 
     for v in wanted:
         visit(v)
@@ -202,7 +202,8 @@ def run_constant_program(graph: Graph, sources: dict[str, np.ndarray[Any, Any]])
         inputs = [None if not i else values[i] if view else _wide(values[i]) for i in node.inputs]
         for name, result in zip(node.outputs, op.reference(inputs, call.attrs)):
             t = program.types[name]
-            values[name] = np.ascontiguousarray(result.astype(dtypes.numpy_dtype(t.dtype))).reshape([int(e) for e in t.shape])  # type: ignore[call-overload]
+            shape = [e for e in t.shape if isinstance(e, int)]  # constants have static shapes
+            values[name] = np.ascontiguousarray(result.astype(dtypes.numpy_dtype(t.dtype))).reshape(shape)
     out.update({o.name: values[o.value] for o in program.outputs})
     return out
 

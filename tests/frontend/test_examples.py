@@ -7,7 +7,6 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 
 from dinoml.compare import compare

@@ -46,7 +46,10 @@ BROKEN: dict[str, tuple[Callable[[Graph], Graph], str]] = {
     "undefined value": (nodes(replace(A, inputs=("ghost",)), B), r"node a \(relu, model.py:3\) uses 'ghost', which nothing defines"),
     "two definitions": (nodes(A, replace(A, id="c"), B), r"value 'r' is defined by node a .* again by node c"),
     "same id": (nodes(A, replace(B, id="a")), "two nodes have the id 'a'"),
-    "wrong type": (edit(types={**F.types, "r": TensorType("float32", (4, 9))}), r"node a .* recorded as float32\[4, 9\], its operator gives float32\[4, 8\]"),
+    "wrong type": (
+        edit(types={**F.types, "r": TensorType("float32", (4, 9))}),
+        r"node a .* recorded as float32\[4, 9\], its operator gives float32\[4, 8\]",
+    ),
     "unknown dtype": (edit(types={**F.types, "r": TensorType("float12", (4, 8))}), "unknown dtype 'float12'"),
     "untyped value": (edit(types={k: t for k, t in F.types.items() if k != "r"}), "value 'r' of node a .* has no type"),
     "output of an input": (edit(outputs=(Output("y", "x"),)), "output 'y' is the inputs themselves"),
@@ -54,7 +57,10 @@ BROKEN: dict[str, tuple[Callable[[Graph], Graph], str]] = {
     "two output names": (edit(outputs=(Output("y", "sum"), Output("y", "r"))), "two outputs are named 'y'"),
     "missing output": (edit(outputs=(Output("y", "ghost"),)), "output 'y' is 'ghost', which nothing defines"),
     "missing constant": (lambda g: replace(g, constants=()), "constant 'w' does not exist"),
-    "constant of another type": (lambda g: replace(g, constants=(Constant("w", TensorType("float32", (8,))),)), r"constant 'w' has type float32\[4, 8\] here"),
+    "constant of another type": (
+        lambda g: replace(g, constants=(Constant("w", TensorType("float32", (8,))),)),
+        r"constant 'w' has type float32\[4, 8\] here",
+    ),
     "constant without source": (lambda g: replace(g, sources=()), "neither a source nor made by the constant program"),
     "missing state": (lambda g: replace(g, states=()), "reads state 'memory', which does not exist"),
     "state written twice": (edit(writes=(StateWrite("memory", "sum"), StateWrite("memory", "r"))), "state 'memory' is written twice"),

@@ -10,7 +10,6 @@ from support.samples import library, report, run_native
 
 from dinoml import operators
 
-
 # Internal operators stand for stored forms that depend on the target; test_constants.py of tests/passes reaches them.
 NAMES = [n for n in operators.names() if not operators.get(n).spec.internal]
 

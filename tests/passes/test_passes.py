@@ -56,7 +56,13 @@ def test_equal_nodes_are_merged_and_dead_ones_removed() -> None:
 
 def test_equal_numbers_of_different_types_stay_apart() -> None:
     def model(x: dml.Tensor) -> dict[str, dml.Tensor]:
-        return {"a": ops.full((2,), 1, "int32"), "b": ops.full((2,), 1.0, "float32"), "c": ops.full((2,), -0.0), "d": ops.full((2,), 0.0), "e": ops.relu(x)}
+        return {
+            "a": ops.full((2,), 1, "int32"),
+            "b": ops.full((2,), 1.0, "float32"),
+            "c": ops.full((2,), -0.0),
+            "d": ops.full((2,), 0.0),
+            "e": ops.relu(x),
+        }
 
     assert operators(lowered(model)).count("full") == 4
 

@@ -14,7 +14,6 @@ from dinoml.ir.shapes import Dim
 from dinoml.operators import Operator
 from dinoml.operators.build import current
 from dinoml.operators.cases import Case, cases
-
 from support.samples import CARRIED, Sample, Tolerance
 
 
@@ -103,7 +102,7 @@ def compiled(op: Operator) -> list[Case]:
         for c in group:
             by_dtypes.setdefault(_dtypes(c), []).append(c)
         kinds = list(by_dtypes)
-        every = i == 0 or group[0].special
+        every = group[0].special or (i == 0 and not any(g[0].special for g in groups.values()))
         for kind in kinds if every else kinds[i % len(kinds) :][:1]:
             out += by_dtypes[kind]
     return out

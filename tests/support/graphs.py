@@ -14,7 +14,6 @@ import numpy as np
 from dinoml import Dim, Parameter, TensorSpec, ops
 from dinoml.ir import intexpr
 from dinoml.operators.value import Tensor
-
 from support.samples import Sample, Tolerance
 
 BATCH, LENGTH = Dim("batch", min=0, max=4), Dim("length", min=1, max=9)
@@ -35,6 +34,7 @@ class Kind:
 
 EVERYTHING = Kind()
 CONTINUOUS = Kind(families=("unary", "binary", "view", "join", "reduce", "row", "product", "lookup"), empty=False)  # no jump makes rounding visible
+HALF = Kind(families=("unary", "binary", "view", "join", "row", "product"), dtype="bfloat16", size=(2, 8), empty=False)
 POINTWISE = Kind(families=("unary", "binary", "choice", "expand"), size=(3, 16), empty=False)
 
 

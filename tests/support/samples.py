@@ -17,7 +17,6 @@ from dinoml import TensorSpec, compiler, runtime, trace
 from dinoml.compare import compare
 from dinoml.frontend.modelspec import ModelSpec
 from dinoml.ir import dtypes, intexpr
-from dinoml.ir.graph import Function
 from dinoml.lowering.context import LoweringContext
 from dinoml.lowering.execute import Executor
 from dinoml.lowering.lower import LoweredFunction, lower_function

@@ -23,7 +23,7 @@ template <class Fn> DML_FN void for_lanes(i64 n, Fn&& fn) {  // fn(lanes, first)
 typedef float GnuFloats __attribute__((vector_size(lanes * 4)));
 typedef int32_t GnuInts __attribute__((vector_size(lanes * 4)));
 template <int D> DML_FN void exchange(GnuFloats (&x)[lanes]) {
-  GnuInts low, high;
+  GnuInts low{}, high{};
 #pragma GCC unroll 16
   for (int l = 0; l < lanes; l++) {
     low[l] = l & D ? lanes + l - D : l;

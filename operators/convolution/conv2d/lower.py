@@ -36,7 +36,14 @@ def lower(c: OpCall, traits: dict[str, Any]) -> Form:
         outer=(b, g),
         ports=(
             Load("a", c.names[1], (result, channel, *tap), (m, k), accepts="strided"),
-            Load("b", c.names[0], (b, intexpr.add(intexpr.mul(g, per_group), channel), *position), (k, n), guard=window.inside(position), dtype="float32"),
+            Load(
+                "b",
+                c.names[0],
+                (b, intexpr.add(intexpr.mul(g, per_group), channel), *position),
+                (k, n),
+                guard=window.inside(position),
+                dtype="float32",
+            ),
             Store("y", 0, (b, result, *at), (m, n), expr=value),
         ),
         tail=(rows, intexpr.product(out), inner),
