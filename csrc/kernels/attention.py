@@ -27,7 +27,7 @@ def numpy(ports, dims, params):
         return [np.matmul(e / np.where(total == 0, 1.0, total), v.astype(np.float64))]
 
 
-_TILES = {64: (14, 32), 32: (6, 16), 16: (4, 8)}
+_TILES = {64: (12, 32), 32: (6, 16), 16: (4, 8)}  # rows and columns of a register tile by register bytes
 
 
 def candidates(problem: Problem) -> list[Candidate]:
@@ -39,4 +39,4 @@ def candidates(problem: Problem) -> list[Candidate]:
         params = (("MR", rows), ("NR", columns), ("BQ", row_tiles * rows), ("BK", key_tiles * columns), ("causal", problem.params["causal"]))
         return Candidate(f"q{row_tiles * rows}k{key_tiles * columns}", "kernels/cpu/attention.h", "dml::cpu::attention", params, scratch=scratch)
 
-    return [one(8, 8), one(8, 16), one(4, 8)]
+    return [one(16, 16), one(8, 8), one(4, 8)]

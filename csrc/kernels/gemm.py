@@ -34,7 +34,7 @@ def numpy(ports, dims, params):
     return [np.matmul(a.astype(np.float64), right)]
 
 
-_TILES = {64: (14, 32), 32: (6, 16), 16: (4, 8)}
+_TILES = {64: (12, 32), 32: (6, 16), 16: (4, 8)}  # rows and columns of a register tile by register bytes
 
 
 def candidates(problem: Problem) -> list[Candidate]:
@@ -44,16 +44,18 @@ def candidates(problem: Problem) -> list[Candidate]:
     rows, columns = _TILES[problem.target.vector_bytes]
     *_, m, _, k = problem.dims
     packed = isinstance(problem.port("b"), PackedOperand)
-    common = {"MR": rows, "NR": columns, "MC": 10 * rows, "NC": 64 * columns, "KC": 512}
+    # A packed right operand streams from memory once; one that is packed on the way should be packed for many rows at once.
+    common = {"MR": rows, "NR": columns, "MC": 96, "NC": 512, "KC": 1024} if packed else {"MR": rows, "NR": columns, "MC": 384, "NC": 512, "KC": 256}
     kind = f"PackedB<{{}}, {columns}>" if packed else ""
 
     def one(form: str, conditions: tuple, extra: dict[str, int]) -> Candidate:
         params = (("form", f"GemmForm::{form}"), *extra.items())
         return Candidate(form, "kernels/cpu/gemm.h", "dml::cpu::gemm", params, conditions, "workers * gemm_scratch<P, BPort>(d)", kind)
 
-    deep = replace(one("tile", (k - common["KC"] - 1,), common | {"MC": 4 * rows, "KC": 2048}), name="deep")
+    deep = replace(one("tile", (k - common["KC"] - 1,), common | {"MC": 48, "KC": 2048}), name="deep")
     tile = one("tile", (), common)
-    return [one("gemv", (1 - m,), common), one("skinny", (16 - m,), common), tile, deep, tile]
+    skinny = one("skinny", (32 - m,), common | {"MC": 48, "KC": 1024})
+    return [one("gemv", (1 - m,), common), skinny, tile, deep, tile]
 
 
 GPU_FILLED = 256  # large tiles from which a device is busy

@@ -104,12 +104,13 @@ int dml_bench_call(void* bench_, dml_kernel_fn kernel, void* const* ptr, const i
 // Nanoseconds of `runs` runs in a row. Run i takes row (first + i) % rows of `ptrs`, a table of `width` pointers a row: the
 // operands change from run to run, as they do in a model. `*preempted`: how often the system took a CPU from this process
 // meanwhile. A call of the same kernel must have succeeded before.
-int64_t dml_bench_time(void* bench_, dml_kernel_fn kernel, void* const* ptrs, int width, int rows, int first, const int64_t* n, int64_t runs,
-                       int64_t* preempted) {
+int64_t dml_bench_time(void* bench_, dml_kernel_fn kernel, void* const* ptrs, int width, int rows, int first, const int64_t* n,
+                       int64_t runs, int64_t* preempted) {
   Bench& bench = *static_cast<Bench*>(bench_);
   const dinoml::rt::DefaultFloatEnvironment environment;
   bench.pool.enter();
-  const dml_ctx ctx = {ThreadPool::parallel_for, bench.pool.workers(), bench.scratch.reserve(kGuardBytes), &bench.error, nullptr, &bench.pool};
+  const dml_ctx ctx = {
+      ThreadPool::parallel_for, bench.pool.workers(), bench.scratch.reserve(kGuardBytes), &bench.error, nullptr, &bench.pool};
   int row = first % rows;
   const int64_t before = preemptions();
   const int64_t start = now_ns();

@@ -17,9 +17,7 @@ extern "C" int dml_roofline_arithmetic(const dml_ctx* ctx, void* const* ptr, con
       Vec<float, width> sums[chains];
       const auto x = splat<width>(0.999999f + 1e-9f * float(item)), y = splat<width>(1e-6f);
       DML_UNROLL for (int c = 0; c < chains; c++) sums[c] = splat<width>(float(c));
-      for (i64 s = 0; s < steps; s++) {
-        DML_UNROLL for (int c = 0; c < chains; c++) sums[c] = madd(sums[c], x, y);
-      }
+      for (i64 s = 0; s < steps; s++) { DML_UNROLL for (int c = 0; c < chains; c++) sums[c] = madd(sums[c], x, y); }
       DML_UNROLL for (int c = 1; c < chains; c++) sums[0] = sums[0] + sums[c];
       store(Full<width>{}, out + item * width, to<float>(sums[0]));
     }

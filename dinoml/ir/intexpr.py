@@ -279,7 +279,7 @@ def mod(a: IntLike, b: IntLike) -> IntLike:
     if b == 1:
         return 0
     _, r = _split(a, b)
-    if r == 0 or (nonnegative(r) and less(r, b)):
+    if r == 0 or floordiv(r, b) == 0:
         return r
     if isinstance(b, int) and divisor(r) % b == 0:
         return 0
