@@ -42,11 +42,15 @@ Progress = Callable[[str, int, int], None]  # what is being done, done, total
 
 @dataclass(frozen=True)
 class Artifact:
-    """A compiled model. `timings` are seconds per stage, `objects` how many kernel objects were compiled and reused."""
+    """A compiled model. `timings` are seconds per stage, `objects` how many kernel objects were compiled and reused.
+
+    `notes` says what the user should know, such as entries of an execution plan that fit nothing in this model.
+    """
 
     path: Path
     timings: Mapping[str, float] = field(default_factory=dict)
     objects: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -135,7 +139,7 @@ def compile(
         _replace(staging, out)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return Artifact(out, timings, objects)
+    return Artifact(out, timings, objects, tuple(selector.unused()))
 
 
 class _Clock:
@@ -195,7 +199,7 @@ def module_digest(lowered: Lowered) -> str:
     h.update(json.dumps(lowered.target.key, sort_keys=True).encode())
     for p in lowered.all_plans:
         for s in p.steps:
-            h.update("|".join(v.source.name for v in s.variants).encode())
+            h.update("|".join(f"{v.source.name} {' '.join(map(str, v.conditions))}" for v in s.variants).encode())
     return h.hexdigest()
 
 
