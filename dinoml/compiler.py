@@ -139,7 +139,7 @@ def compile(
         _replace(staging, out)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return Artifact(out, timings, objects, tuple(selector.unused()))
+    return Artifact(out, timings, objects, tuple(f"plan entry {k} was ignored: {why}" for k, why in selector.unused().items()))
 
 
 class _Clock:

@@ -7,15 +7,29 @@ generation renders the result for a target and NumPy executes it, so both run th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from dinoml.ir import dtypes, intexpr
 from dinoml.ir.intexpr import IntLike, Opaque, Symbol
 from dinoml.ir.primitives import PRIMITIVES
 
 Conditions = tuple[IntLike, ...]  # all must be >= 0
+C = TypeVar("C")
+
+
+def hashed_once(cls: type[C]) -> type[C]:
+    """Let instances of a frozen dataclass remember their hash: trees are hashed at every level of every rewrite."""
+    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+
+    def __hash__(self: Any) -> int:
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = self.__dict__["_hash"] = hash(tuple(getattr(self, n) for n in names))
+        return int(known)
+
+    cls.__hash__ = __hash__  # type: ignore[method-assign]
+    return cls
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,7 @@ class Index:
         return ()
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Read:
     """One element of tensor `source` (a value name) at `index`; outside `guard` nothing is read and the value is 0."""
@@ -65,14 +80,8 @@ class Read:
     def children(self) -> tuple[Expr, ...]:
         return ()
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.source, self.storage, self.index, self.guard))
 
-    def __hash__(self) -> int:
-        return self._hash
-
-
+@hashed_once
 @dataclass(frozen=True)
 class Call:
     """A primitive applied to values."""
@@ -84,13 +93,6 @@ class Call:
     @property
     def children(self) -> tuple[Expr, ...]:
         return self.args
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.fn, self.args, self.dtype))
-
-    def __hash__(self) -> int:
-        return self._hash
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class Round:
         return (self.arg,)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Where:
     """`a` where the value `mask` holds, else `b`; both are evaluated."""
@@ -137,14 +140,8 @@ class Where:
     def children(self) -> tuple[Expr, ...]:
         return (self.mask, self.a, self.b)
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.mask, self.a, self.b))
 
-    def __hash__(self) -> int:
-        return self._hash
-
-
+@hashed_once
 @dataclass(frozen=True)
 class Select:
     """`a` where all index conditions are >= 0, else `b`. Reads inside `a` are guarded, so nothing outside is touched."""
@@ -160,13 +157,6 @@ class Select:
     @property
     def children(self) -> tuple[Expr, ...]:
         return (self.a, self.b)
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.conditions, self.a, self.b))
-
-    def __hash__(self) -> int:
-        return self._hash
 
 
 @dataclass(frozen=True)
