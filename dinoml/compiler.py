@@ -25,7 +25,7 @@ from dinoml.build.toolchain import find_toolchain
 from dinoml.codegen.kernel_source import KernelSource
 from dinoml.codegen.module_source import render_module
 from dinoml.frontend.modelspec import ModelSpec
-from dinoml.ir import serialize, shapes
+from dinoml.ir import intexpr, serialize, shapes
 from dinoml.ir.graph import Graph, TensorType
 from dinoml.lowering.context import LoweringContext
 from dinoml.lowering.lower import lower_function
@@ -227,7 +227,8 @@ def _manifest(lowered: Lowered, policy: str, digest: str, compiler: str) -> mani
     graph, target = lowered.graph, lowered.target
 
     def entry(name: str, t: TensorType, extents: frozenset[str] = frozenset(), stored: bool = True) -> manifests.TensorEntry:
-        axes = [{"extent": e.hi} if isinstance(e, shapes.Dim) and e.name in extents else shapes.to_json(e) for e in t.shape]
+        late = [any(s.name in extents for s in intexpr.symbols(e)) for e in t.shape]
+        axes = [{"extent": shapes.max_extent(e)} if grows else shapes.to_json(e) for e, grows in zip(t.shape, late)]
         return manifests.TensorEntry(name, t.dtype, tuple(axes), stored)
 
     functions = []

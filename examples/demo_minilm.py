@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 
 import dinoml
 from dinoml import runtime
+from dinoml.cli.output import progress_bar
 
 SENTENCES = ("A man is playing a guitar on stage.", "Someone performs music with a string instrument.", "The stock market fell sharply today.")
 
@@ -49,7 +50,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         out = arguments.out or Path(scratch) / "minilm.dinoml"
         start = time.perf_counter()
-        artifact = dinoml.compile(minilm.build_spec(), "cpu", out)
+        with progress_bar(quiet=False) as progress:
+            artifact = dinoml.compile(minilm.build_spec(), "cpu", out, progress=progress)
         compiled = time.perf_counter() - start
         session = runtime.load(artifact.path).create_session(threads=arguments.threads)
         arrays = tokenize(tokenizer, SENTENCES)

@@ -119,6 +119,26 @@ void trace(const ModuleDesc& module, const FunctionDesc& function, const Launch&
     fail(dinoml_aborted, "the trace callback stopped the run after ", describe(module, step, number));
 }
 
+// Buffers are made for capacities; kernels after the one that reports an extent work on what there is.
+void learn_extents(const FunctionDesc& function, Launch& launch, size_t done) {
+  if (!function.late) return;
+  const Launch::Step& step = launch.steps[done];
+  const int64_t* extents = nullptr;
+  for (int32_t i = 0; i < step.variant->n_operands; ++i) {
+    const Operand& operand = step.variant->operands[i];
+    const void* at = launch.pointers[step.pointer_at + static_cast<size_t>(i)];
+    if (operand.kind == Operand::extent) extents = static_cast<const int64_t*>(at) - operand.index;
+  }
+  if (!extents) return;
+  launch.late_ints = launch.ints;
+  function.late(launch.dims.data(), extents, launch.late_ints.data());
+  for (size_t s = done + 1; s < launch.steps.size(); ++s) {
+    const VariantDesc& variant = *launch.steps[s].variant;
+    for (int32_t i = 0; i < variant.n_ints; ++i)
+      launch.kernel_ints[launch.steps[s].int_at + static_cast<size_t>(i)] = launch.late_ints[static_cast<size_t>(variant.ints[i])];
+  }
+}
+
 }  // namespace
 
 Launch::Launch(const ModuleDesc& module, const FunctionDesc& function, const std::vector<int64_t>& dims_of_run, int workers)
@@ -176,6 +196,7 @@ void execute(const ModuleDesc& module, const FunctionDesc& function, Launch& lau
     if (status != 0)
       fail(dinoml_kernel_failed, describe(module, step, number), " failed with launch status ", static_cast<int64_t>(status));
     if (*ctx.error != 0) fail_with_word(module, function, launch, step, number, *ctx.error);
+    learn_extents(function, launch, i);
     check_guard(watch.arena_guard, "arena", module, step, number);
     check_guard(watch.scratch_guard, "scratch memory", module, step, number);
     if (watch.trace) trace(module, function, launch, step, static_cast<int32_t>(i), watch);

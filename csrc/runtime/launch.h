@@ -30,6 +30,7 @@ struct Launch {
   };
 
   std::vector<int64_t> dims, ints, output_shapes;
+  std::vector<int64_t> late_ints;  // ints with the extents that kernels of this run reported
   const ArenaPlan* plan = nullptr;
   std::vector<Step> steps;
   std::vector<void*> pointers;

@@ -19,7 +19,7 @@ struct AxisDesc {
   enum Kind : int32_t { fixed = 0, dim = 1, computed = 2, extent = 3 } kind;
   // fixed: the extent. dim: index into ModuleDesc::dims (binds it, or must equal it). computed: index into the function's ints
   // (checked on inputs, allocates on outputs). extent: an output axis whose length is known only after the run; `value` is the
-  // index of the capacity in ints and `extent_slot` the function's extent slot that holds the length.
+  // index of the capacity in ints and `extent_slot` the function's extent slot that holds the length, or -1: `late` computes it.
   int64_t value;
   int32_t extent_slot;
 };
@@ -103,6 +103,8 @@ struct FunctionDesc {
   const StepDesc* steps;
   int32_t n_steps;
   int32_t n_extents;  // run-time extent slots (int64), zeroed before each run
+  // Replaces the capacities in ints by what the extents that are known so far make of them; null without extents.
+  void (*late)(const int64_t* dims, const int64_t* extents, int64_t* ints);
 };
 
 struct ModuleDesc {

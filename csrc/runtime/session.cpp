@@ -158,7 +158,8 @@ void Session::remember_shapes(const FunctionDesc& function, FunctionState& state
     for (int32_t a = 0; a < function.outputs[o].ndim; ++a, ++at) {
       const AxisDesc& axis = function.outputs[o].axes[a];
       if (axis.kind != AxisDesc::extent) continue;
-      const int64_t extent = extents_[static_cast<size_t>(axis.extent_slot)], capacity = launch.output_shapes[at];
+      const int64_t extent = axis.extent_slot < 0 ? launch.late_ints[static_cast<size_t>(axis.value)] : extents_[static_cast<size_t>(axis.extent_slot)];
+      const int64_t capacity = launch.output_shapes[at];
       if (extent < 0 || extent > capacity)
         fail(dinoml_kernel_failed, "output \"", function.outputs[o].name, "\": axis ", a, " came out as ", extent, ", outside 0..",
              capacity);

@@ -28,12 +28,13 @@ class _Axes:
         return [{"name": n, "axes": [{"kind": k, "value": v, "slot": s} for k, v, s in key]} for key, n in self.tables.items()]
 
 
-def render_int(x: IntLike, dims: Mapping[str, int]) -> str:
-    """Return C++ that evaluates a dims-only expression from d[]."""
+def render_int(x: IntLike, dims: Mapping[str, int | str]) -> str:
+    """Return C++ that evaluates a dims-only expression; `dims` gives positions in d[], or the text that stands for a dim."""
     if isinstance(x, int):
         return f"{x}ll"
     if isinstance(x, Symbol):
-        return f"d[{dims[x.name]}]"
+        at = dims[x.name]
+        return at if isinstance(at, str) else f"d[{at}]"
     if isinstance(x, Binary):
         fn = {"//": "floor_div", "%": "floor_mod", "min": "lesser", "max": "greater"}[x.op]
         return f"{fn}({render_int(x.a, dims)}, {render_int(x.b, dims)})"
@@ -91,6 +92,10 @@ def _fixed(name: str, t: TensorType, axes: _Axes) -> str:
 def _function(ns: str, p: FunctionPlan, dims: Mapping[str, int], axes: _Axes, kernels: list[str], constant_program: bool) -> dict[str, Any]:
     slots = {x: i for i, x in enumerate(p.ints)}
     extents = frozenset(p.extents)
+    known: dict[str, int | str] = {**dims, **{d: f"e[{k}]" for k, d in enumerate(p.extents)}}
+
+    def late(x: IntLike) -> bool:
+        return any(s.name in extents for s in intexpr.symbols(x))
 
     def tensor(name: str, t: TensorType, output: bool) -> str:
         rows = []
@@ -101,6 +106,8 @@ def _function(ns: str, p: FunctionPlan, dims: Mapping[str, int], axes: _Axes, ke
                 rows.append({"kind": "extent", "value": slots[e], "slot": p.extents.index(e.name)})
             elif isinstance(e, Dim):
                 rows.append({"kind": "dim", "value": dims[e.name], "slot": -1})
+            elif late(e):
+                rows.append({"kind": "extent", "value": slots[e], "slot": -1})
             else:
                 rows.append({"kind": "computed", "value": slots[e], "slot": -1})
         return f'{{"{c_string(name)}", {dtypes.DTYPES[t.dtype].abi}, {t.rank}, {axes.name(rows)}, {slots[t.nbytes]}, 0}}'
@@ -111,6 +118,7 @@ def _function(ns: str, p: FunctionPlan, dims: Mapping[str, int], axes: _Axes, ke
         "ns": ns,
         "constant_program": constant_program,
         "evals": [f"v[{i}] = {render_int(capacity(x, extents), dims)};" for x, i in slots.items()],
+        "late": [f"v[{i}] = {render_int(x, known)};" for x, i in slots.items() if late(x)],
         "inputs": [tensor(i, fn.types[i], False) for i in fn.inputs],
         "outputs": [tensor(o.name, fn.types[o.value], True) for o in fn.outputs],
         "n_ints": len(slots),

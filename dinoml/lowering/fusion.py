@@ -16,7 +16,8 @@ from dinoml.ir.expr import Expr
 from dinoml.ir.graph import Function, Node, TensorType
 from dinoml.ir.intexpr import IntLike
 from dinoml.lowering.context import LoweringContext
-from dinoml.lowering.forms import Form, Load, Store
+from dinoml.lowering.fit import integers
+from dinoml.lowering.forms import Form, Load, Store, linear
 from dinoml.lowering.inline import Inliner
 
 MANY_COST = 6  # arithmetic per element that may be repeated by a port that evaluates elements many times
@@ -270,10 +271,12 @@ class Fusion:
             return f"{sink} is not an elementwise or one-to-one function of {known}"
         keep = frozenset(v for v in (known, result) if v)
         tree = self.inliner(keep=keep)(self.define(sink, found))
+        if self._learns(group, [linear(found, self.type_of(sink).shape), *integers(tree)]):
+            return f"{sink} depends on an extent that only this kernel's run can tell"
         own = {known: index} | ({result: group.index[result]} if result in group.index else {})
         needs: set[str] = set()
         for r in ex.reads(tree):
-            if r.source in own and (r.index != own[r.source] or r.guard):
+            if r.source in own and (tuple(map(intexpr.recombine, r.index)) != own[r.source] or r.guard):
                 return f"{sink} reads {r.source} at other places than its own"
             if r.source not in keep:
                 needs.add(r.source)
@@ -282,6 +285,11 @@ class Fusion:
             return f"{sink} also needs {late}, which is made from this kernel's result"
         group.needs |= needs
         return found
+
+    def _learns(self, group: Group, items: list[IntLike]) -> bool:
+        """Whether integers depend on an extent that the group's own kernel reports."""
+        made = {d for d, v in self.fn.extents.items() if group.anchor and v in group.anchor.outputs}
+        return bool(made) and any(s.name in made for i in items for s in intexpr.symbols(i) if s.extent is None)
 
     def _made_from(self, group: Group, own: set[str], needs: set[str]) -> str:
         """Return a value that the group's epilogues read although it is made from what the group writes; "" when there is none.

@@ -129,7 +129,7 @@ class _Builder:
             else:
                 drafts.append(self._store(port, position))
                 position += 1
-        fitted = fit.fit(form.outer, form.outer_slots, [i for d in drafts for i in _port_integers(d)])
+        fitted = fit.fit(form.outer, form.outer_slots, [i for d in drafts for i in _port_integers(d, form)])
         ports = tuple(self._finish(d, p.tail, form, fitted) for d, p in zip(drafts, form.ports))
         return Kernel(
             form.template, ports, fitted.extents + form.tail, form.params, form.scalars,
@@ -198,9 +198,7 @@ class _Builder:
             case StridedOperand():
                 return _strided(draft, coords, intexpr.substitute(draft.base, sub))
             case PackedOperand():
-                offset: IntLike = 0
-                for s, k in zip(form.outer, draft.strides):
-                    offset = intexpr.add(offset, intexpr.mul(table[s], k))
+                offset = _packed_offset(draft, [table[s] for s in form.outer])
                 return PackedOperand(draft.name, draft.source, draft.storage, tuple(_coefficient(offset, c) for c in coords[: form.outer_slots]))
 
 
@@ -233,7 +231,7 @@ def _integers(writes: Iterable[Write]) -> list[IntLike]:
     return [i for w in writes for i in (w.offset, *fit.integers(w.expr))]
 
 
-def _port_integers(port: Port) -> list[IntLike]:
+def _port_integers(port: Port, form: Form) -> list[IntLike]:
     match port:
         case LoadAccessor():
             return fit.integers(port.expr) + _integers(port.side)
@@ -243,4 +241,14 @@ def _port_integers(port: Port) -> list[IntLike]:
             return [] if port.expr is None else fit.integers(port.expr)
         case StridedOperand():
             return [port.base]
+        case PackedOperand():
+            return [_packed_offset(port, form.outer)]
     return []
+
+
+def _packed_offset(port: PackedOperand, at: Iterable[IntLike]) -> IntLike:
+    """Return the offset of the panels that belong to outer coordinates."""
+    offset: IntLike = 0
+    for s, k in zip(at, port.strides):
+        offset = intexpr.add(offset, intexpr.mul(s, k))
+    return offset

@@ -83,7 +83,7 @@ def plan_function(graph: Graph, lowered: LoweredFunction, choose: Choose, dims: 
     """Return the run plan of a lowered function. `dims` are the module's dims that callers choose, in its order."""
     fn = lowered.function
     kernels = [*lowered.kernels, *state_copies(fn)]
-    steps = tuple(Step(k, *choose(k)) for k in kernels)
+    steps = tuple(_step(k, choose, frozenset(fn.extents)) for k in kernels)
     places = _fixed_places(graph, fn, constant_program)
     extents = tuple(fn.extents)
     for i, d in enumerate(extents):
@@ -102,6 +102,13 @@ def plan_function(graph: Graph, lowered: LoweredFunction, choose: Choose, dims: 
         for x in (t.nbytes, *t.shape):
             table.slot(x)
     return FunctionPlan(fn, steps, places, buffers, plan_arena(buffers, dims, not constant_program), tuple(table.items), extents)
+
+
+def _step(kernel: Kernel, choose: Choose, extents: frozenset[str]) -> Step:
+    """Return a launch. Variants are chosen before it runs, so none may depend on what other launches find out."""
+    variants, declined = choose(kernel)
+    early = tuple(v for v in variants if not any(s.name in extents for c in v.conditions for s in intexpr.symbols(c)))
+    return Step(kernel, early, declined)
 
 
 def joined_condition(conditions: tuple[IntLike, ...]) -> IntLike | None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dinoml.build.toolchain import find_toolchain
 from dinoml.operators import support
+from dinoml.paths import csrc_root
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,6 +38,12 @@ def test_every_command_and_program_runs(tmp_path: Path, monkeypatch: pytest.Monk
         elif language == "python":
             exec(compile(text, "README.md", "exec"), {"input_array": np.ones((3, 8), np.float32)})
             ran += 1
+        elif language == "cpp":
+            (tmp_path / "run.cpp").write_text(text)
+            build = [*find_toolchain().command, "-std=c++17", f"-I{csrc_root() / 'include'}", "run.cpp", "-ldl", "-o", "run"]
+            subprocess.run(build, check=True)
+            assert float(subprocess.run(["./run"], capture_output=True, text=True, check=True).stdout) != 0
+            ran += 1
         elif language == "bash" and "nox" not in text:
             for command in commands(text):
                 words = shlex.split(command)
@@ -46,7 +54,7 @@ def test_every_command_and_program_runs(tmp_path: Path, monkeypatch: pytest.Monk
                 result = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)})
                 assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
                 ran += 1
-    assert ran >= 4
+    assert ran >= 9
 
 
 def test_the_operator_table_is_up_to_date() -> None:

@@ -1,10 +1,16 @@
-"""Products of one left operand with several constant right operands become one product (the query, key and value of attention)."""
+"""Rewrites of matrix products.
+
+Products of one left operand with several constant right operands become one (the query, key and value of attention); products
+over many batch axes become products over two.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dinoml.ir.graph import Function, Node
+from dinoml.ir import intexpr
+from dinoml.ir.graph import Function, Node, TensorType
+from dinoml.ir.shapes import Shape
 from dinoml.operators import registry
 from dinoml.passes import rewrite
 from dinoml.passes.constants import constant_values
@@ -111,4 +117,52 @@ def _sorted(fn: Function) -> Function:
     return fn.with_nodes(nodes)
 
 
-PATTERNS = (merge_products,)
+def join_batches(fn: Function, target: Target) -> Function:
+    """Return the function with products over more than two batch axes as products over at most two, which is what kernels loop over.
+
+    Neighbouring axes that the operands share in the same way become one; where they alternate, both operands are expanded.
+    """
+    nodes: list[Node] = []
+    names: dict[str, str] = {}
+    types: dict[str, TensorType] = {}
+    for node in fn.nodes:
+        result = node.outputs[0]
+        batch = fn.types[result].shape[:-2] if node.op == "gemm" else ()
+        if sum(e != 1 for e in batch) <= 2:
+            nodes.append(rewrite.rename_node(node, names))
+            continue
+        b = rewrite.builder_for(fn, f"{node.id}.joined.", node.source, ())
+        operands = [b.value(names.get(i, i), fn.types[i]) for i in node.inputs]
+        groups = _batch_groups(batch, [t.shape[:-2] for t in operands])
+        if len(groups) > 2:
+            groups = [tuple(range(len(batch)))]
+            operands = [b.expand(t, (*batch, *t.shape[-2:])) for t in operands]
+        joined = []
+        for t in operands:
+            own = (1,) * (len(batch) - len(t.shape) + 2) + t.shape[:-2]
+            joined.append(b.reshape(t, (*(intexpr.product(own[i] for i in g) for g in groups), *t.shape[-2:])))
+        y = b.reshape(b.gemm(*joined, a_layout=node.attr("a_layout"), b_layout=node.attr("b_layout")), fn.types[result].shape)
+        names[result] = y.name
+        nodes += b.nodes
+        types.update({o: b.types[o] for n in b.nodes for o in n.outputs})
+    return rewrite.rename_results(fn.with_nodes(nodes, types), names) if names else fn
+
+
+def _batch_groups(batch: Shape, owns: list[Shape]) -> list[tuple[int, ...]]:
+    """Return the batch axes in runs along which each operand either has all extents or none."""
+    groups: list[tuple[int, ...]] = []
+    last: tuple[bool, ...] = ()
+    for axis, full in enumerate(batch):
+        if full == 1:
+            continue
+        places = [axis - len(batch) + len(own) for own in owns]
+        has = tuple(p >= 0 and own[p] == full for p, own in zip(places, owns))
+        if groups and has == last:
+            groups[-1] += (axis,)
+        else:
+            groups.append((axis,))
+        last = has
+    return groups
+
+
+PATTERNS = (merge_products, join_batches)
