@@ -21,6 +21,7 @@ _POOL: dict[str, list[Any]] = {
     "int": [-7, -1, 0, 1, 2, 3, 5, 100], "size": [-7, -1, 0, 1, 2, 3, 5, 100], "bool": [True, False], "dtype": list(dtypes.DTYPES),
     "float": [-2.0, -1.0, 0.0, 2.0, math.inf, math.nan], "number": [-1, 0, 2, 1.5, True, math.inf], "axis": [-1, 0, 1, 2], "axes": [None, 0, (0, 1)],
     "ints": [(), (0,), (-1,), (1,), (2,), (0, 1), (1, 2), (2, 2), (5, 5), (1, 1, 1), (-1, -1), (9, 9, 9, 9)],
+    "str": ["", "x", "rrr", "abc"],
     "shape": [(), (0,), (-1,), (4,), (2, 2), (-1, -1), (1, 2, 3)],
 }  # fmt: skip
 
@@ -41,6 +42,7 @@ def _types(types: Types) -> Iterator[Types]:
     for rank in range(7):
         yield tuple(None if t is None else TensorType(t.dtype, (2,) * rank) for t in types)
     yield types[:1]
+    yield (*types[:1], *(None for _ in types[1:]))
     yield types * 2
 
 
