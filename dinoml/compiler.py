@@ -170,7 +170,8 @@ def _write(
     graph, target = lowered.graph, lowered.target
     digest = module_digest(lowered)
     module_text = render_module(graph, lowered.plans, lowered.constant_program, target, digest)
-    sources = [kernel_source(f"{k.name}.cpp", k.text, target, toolchain) for k in lowered.sources.values()]
+    hot = {v.source.name for p in lowered.plans for s in p.steps for v in s.variants}  # the rest runs when a weight is replaced
+    sources = [kernel_source(f"{k.name}.cpp", k.text, target, toolchain, rare=k.name not in hot) for k in lowered.sources.values()]
     everything = [*sources, module_source("module.cpp", module_text, toolchain), *runtime_sources(toolchain)]
     clock("render")
 

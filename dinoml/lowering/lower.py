@@ -243,7 +243,6 @@ def _port_integers(port: Port, form: Form) -> list[IntLike]:
             return [port.base]
         case PackedOperand():
             return [_packed_offset(port, form.outer)]
-    return []
 
 
 def _packed_offset(port: PackedOperand, at: Iterable[IntLike]) -> IntLike:

@@ -110,6 +110,12 @@ def test_a_failure_stops_what_has_not_begun(toolchain, cache):
     assert len(cache.entries()) < 10
 
 
+def test_kernels_that_run_rarely_are_compiled_sooner(toolchain):
+    often, rarely = (kernel_source("k.cpp", "int k;", TARGET, toolchain, rare=rare).flags for rare in (False, True))
+    assert ("-O3" in often, "-O3" in rarely, "-O1" in rarely) == (True, False, True)
+    assert set(often) ^ set(rarely) == {"-O3", "-O1"}
+
+
 def test_a_compiled_prefix_changes_no_object(toolchain, cache, tmp_path):
     body = 'extern "C" int k%d(const dml_ctx*) { return DML_REGISTER; }\n'
     sources = [kernel_source(f"k{n}.cpp", body % n, TARGET, toolchain) for n in range(3)]

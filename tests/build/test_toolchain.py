@@ -46,3 +46,13 @@ def test_arguments_in_cxx_are_part_of_the_identity(monkeypatch):
 def test_the_first_errors_are_shown_or_else_the_end():
     assert first_errors("note: x\na.cpp:1: error: one\nb\n" + "a.cpp:2: error: more\n" * 9) == ["a.cpp:1: error: one"] + ["a.cpp:2: error: more"] * 4
     assert first_errors("one\n\ntwo\n") == ["one", "two"]
+
+
+def test_a_wrapper_is_told_by_its_content(tmp_path, monkeypatch):
+    real = find_toolchain().command[0]
+    wrappers = [script(tmp_path / name, f'exec {real} "$@" -DX={name}\n') for name in ("1", "2")]
+    identities = []
+    for wrapper in wrappers:
+        monkeypatch.setenv("CXX", str(wrapper))
+        identities.append(find_toolchain().identity)
+    assert identities[0] != identities[1]

@@ -166,7 +166,15 @@ def _sample(n: Named, size: int) -> Sample:
         shape = [dims[e.name] if isinstance(e, Dim) else int(e) for e in spec.shape]  # type: ignore[arg-type]
         arrays[name] = rng.integers(0, 3, shape) if name in n.ids else rng.uniform(-2, 2, shape).astype(np.float32)
     used = {e.name for s in specs.values() for e in s.shape if isinstance(e, Dim)}
-    return Sample(f"{n.model.__name__} n={size}", n.model, specs, arrays, {k: v for k, v in dims.items() if k in used}, Tolerance(16, roundings=3), n.model.__name__)
+    return Sample(
+        f"{n.model.__name__} n={size}",
+        n.model,
+        specs,
+        arrays,
+        {k: v for k, v in dims.items() if k in used},
+        Tolerance(16, roundings=3),
+        n.model.__name__,
+    )
 
 
 @pytest.mark.parametrize("named", NAMED, ids=lambda n: n.model.__name__)

@@ -93,7 +93,11 @@ def test_fused_and_unfused_pointwise_models_are_equal_bit_for_bit(tmp_path: Path
         if isinstance(a, Exception) or isinstance(b, Exception):
             failures.append(f"{s.label}: {a!r:.200} and {b!r:.200}")
             continue
-        failures += [f"{s.label} {name}: {int(np.sum(_bits(a[name]) != _bits(b[name])))} elements differ" for name in a if not np.array_equal(_bits(a[name]), _bits(b[name]))]
+        failures += [
+            f"{s.label} {name}: {int(np.sum(_bits(a[name]) != _bits(b[name])))} elements differ"
+            for name in a
+            if not np.array_equal(_bits(a[name]), _bits(b[name]))
+        ]
     assert not failures, report(failures)
 
 

@@ -57,7 +57,7 @@ BROKEN: dict[str, tuple[Callable[[Graph], Graph], str]] = {
     "no such operator": (lambda g: _node(g, "relu", op="rleu"), "node relu_0 .*no operator 'rleu'"),
     "too many results": (_two_results, "node relu_0 .* has 2 results, its operator gives 1"),
     "a write to no state": (lambda g: _swap(g, writes=(StateWrite("ghost", "relu_0"),)), "writes state 'ghost', which does not exist"),
-    "an extent that is not a count": (lambda g: _swap(g, extents={d: "relu_0" for d in g.functions[0].extents}), "held by an int64 scalar"),
+    "an extent that is not a count": (lambda g: _swap(g, extents=dict.fromkeys(g.functions[0].extents, "relu_0")), "held by an int64 scalar"),
     "another symbolic shape": (lambda g: _type(g, "relu_0", TensorType("float32", (N * 2, 4))), r"recorded as float32\[2\*n, 4\]"),
 }
 

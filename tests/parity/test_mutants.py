@@ -43,7 +43,9 @@ def _passes(case: Case, got: tuple[Array, ...], want: tuple[Array, ...]) -> bool
     t = casework.tolerance(case)
     call = case.operator.call(case.types, case.attrs)
     try:
-        stored = [(np.asarray(g).astype(dtypes.numpy_dtype(r.dtype)), w, r.dtype) for g, w, r in zip(got, want, case.operator.infer(call), strict=True)]
+        stored = [
+            (np.asarray(g).astype(dtypes.numpy_dtype(r.dtype)), w, r.dtype) for g, w, r in zip(got, want, case.operator.infer(call), strict=True)
+        ]
     except (TypeError, ValueError):
         return False
     return all(not t.message(g, w, dt) for g, w, dt in stored)
@@ -59,7 +61,9 @@ def _varied(op: Operator) -> list[str]:
     names = set()
     for c in cases(op):
         call, plain = op.call(c.types, c.attrs), {a.name: a.default for a in op.spec.attrs}
-        names |= {a for a, v in c.attrs.items() if a in plain and not isinstance(v, IntExpr) and repr(plain[a]) not in ("required", repr(call.attrs[a]))}
+        names |= {
+            a for a, v in c.attrs.items() if a in plain and not isinstance(v, IntExpr) and repr(plain[a]) not in ("required", repr(call.attrs[a]))
+        }
     return sorted(n for n in names if (op.name, n) not in _SAME and next(a.type for a in op.spec.attrs if a.name == n) != "dtype")
 
 

@@ -95,7 +95,7 @@ class _Built:
 
 def _values(seed: int, dtype: str = "float32") -> dict[str, Array]:
     rng = np.random.default_rng(seed)
-    shapes = {n: (24, 24) for n in "qkv"} | {f"{n}_bias": (24,) for n in "qkv"} | {"out": (24, 40), "scale": (40,), "shift": (40,)}
+    shapes = dict.fromkeys("qkv", (24, 24)) | {f"{n}_bias": (24,) for n in "qkv"} | {"out": (24, 40), "scale": (40,), "shift": (40,)}
     return {n: (rng.standard_normal(s) * 0.3).astype(dtypes.numpy_dtype(dtype)) for n, s in shapes.items()}
 
 

@@ -29,7 +29,12 @@ def _renamed(c: Case) -> Case:
             known[d.name] = Dim(f"{d.name}_{d.lo}_{d.hi}", d.lo, d.hi, divisible_by=d.divisible_by)
     CARRIED.update({d.name: d for d in known.values()})
     types = tuple(None if t is None else TensorType(t.dtype, tuple(_swap(e, known) for e in t.shape)) for t in c.types)
-    return replace(c, types=types, attrs={k: _swap(v, known) for k, v in c.attrs.items()}, dims={known[k].name if k in known else k: v for k, v in c.dims.items()})
+    return replace(
+        c,
+        types=types,
+        attrs={k: _swap(v, known) for k, v in c.attrs.items()},
+        dims={known[k].name if k in known else k: v for k, v in c.dims.items()},
+    )
 
 
 def _dims(value: Any) -> Iterator[Dim]:

@@ -26,7 +26,21 @@ MAX_ELEMENTS = 4000
 class Kind:
     """What may occur: families of operators, the dtype of inputs, how many operators."""
 
-    families: tuple[str, ...] = ("unary", "binary", "choice", "view", "join", "reduce", "row", "product", "lookup", "half", "position")
+    families: tuple[str, ...] = (
+        "unary",
+        "binary",
+        "choice",
+        "view",
+        "join",
+        "reduce",
+        "row",
+        "product",
+        "lookup",
+        "half",
+        "position",
+        "logic",
+        "kernel",
+    )
     dtype: str = "float32"
     size: tuple[int, int] = (2, 18)
     empty: bool = True  # whether the batch may be empty
@@ -47,6 +61,7 @@ class Grower:
         self.steps: dict[str, Callable[[Tensor], Tensor | None]] = {
             "unary": self.unary, "binary": self.binary, "choice": self.choice, "view": self.view, "join": self.join, "reduce": self.reduce,
             "row": self.row, "product": self.product, "lookup": self.lookup, "half": self.half, "position": self.position, "expand": self.expand,
+            "logic": self.logic, "kernel": self.kernel,
         }  # fmt: skip
 
     def pick(self, items: Any) -> Any:
@@ -72,9 +87,9 @@ class Grower:
     def unary(self, x: Tensor) -> Tensor:
         a, b = round(float(self.rng.uniform(-1.5, 1.5)), 3), round(float(self.rng.uniform(-1, 1)), 3)
         return self.pick([
-            lambda: ops.relu(x), lambda: ops.sigmoid(x), lambda: ops.tanh(x), lambda: ops.exp(-ops.abs(x)), lambda: x * a + b, lambda: b - x, lambda: ops.gelu(x),
-            lambda: x * ops.sigmoid(x), lambda: ops.sqrt(ops.abs(x) + 1.0), lambda: 1.0 / (1.0 + x * x), lambda: ops.clamp(x, -1.0, 1.5), lambda: ops.sin(x) + x,
-            lambda: ops.abs(x), lambda: ops.softplus(x), lambda: ops.erf(x),
+            lambda: ops.relu(x), lambda: ops.sigmoid(x), lambda: ops.tanh(x), lambda: ops.exp(-ops.abs(x)), lambda: x * a + b, lambda: b - x,
+            lambda: ops.gelu(x), lambda: x * ops.sigmoid(x), lambda: ops.sqrt(ops.abs(x) + 1.0), lambda: 1.0 / (1.0 + x * x),
+            lambda: ops.clamp(x, -1.0, 1.5), lambda: ops.sin(x) + x, lambda: ops.abs(x), lambda: ops.softplus(x), lambda: ops.erf(x),
         ])()  # fmt: skip
 
     def partner(self, x: Tensor) -> Tensor:
@@ -94,7 +109,14 @@ class Grower:
     def choice(self, x: Tensor) -> Tensor:
         y = self.partner(x)
         z = self.partner(x) if y.shape == x.shape else self.pick([x, y])
-        return self.pick([lambda: ops.where(x > y, x, z), lambda: ops.where(y <= 0.1, x * 2.0, y), lambda: ops.floor(x * 4.0) * 0.25, lambda: ops.masked_fill(x, x < y, 0.5)])()
+        return self.pick(
+            [
+                lambda: ops.where(x > y, x, z),
+                lambda: ops.where(y <= 0.1, x * 2.0, y),
+                lambda: ops.floor(x * 4.0) * 0.25,
+                lambda: ops.masked_fill(x, x < y, 0.5),
+            ]
+        )()
 
     def view(self, x: Tensor) -> Tensor | None:
         if x.rank == 0:
@@ -173,7 +195,10 @@ class Grower:
         makers = [lambda: ops.softmax(x, dim=axis), lambda: ops.log_softmax(x, dim=axis) * 0.1]
         if isinstance(x.shape[-1], int) and x.shape[-1] > 2:
             n = x.shape[-1]
-            makers += [lambda: ops.layer_norm(x, self.constant(n), self.constant(n), normalized_shape=(n,), eps=0.1), lambda: ops.rms_norm(x, eps=0.1)]
+            makers += [
+                lambda: ops.layer_norm(x, self.constant(n), self.constant(n), normalized_shape=(n,), eps=0.1),
+                lambda: ops.rms_norm(x, eps=0.1),
+            ]
         return self.pick(makers)()
 
     def constant(self, *shape: int) -> Parameter:
@@ -198,6 +223,29 @@ class Grower:
         if self.chance(0.5) or x.rank == 0 or not isinstance(x.shape[0], int) or x.shape[0] < 1:
             return ops.embedding(self.constant(TABLE, WIDTH), self.ids)
         return ops.index_select(x, 0, ops.remainder(ops.reshape(self.ids, (BATCH * LENGTH,)), x.shape[0]))
+
+    def logic(self, x: Tensor) -> Tensor:
+        """Return numbers made from masks and integers."""
+        y = self.partner(x)
+        return self.pick([
+            lambda: ops.cast((x > 0.2) & (x < 1.0), x.dtype), lambda: ops.where((x > y) | (y > 0.0), x, 0.25),
+            lambda: ops.cast(~(x <= y), x.dtype) + x, lambda: ops.cast(ops.cast(x * 10.0, "int32") % 4, x.dtype) * 0.25,
+            lambda: ops.cast(ops.cast(x * 3.0, "int64") // 2, x.dtype) * 0.1,
+        ])()  # fmt: skip
+
+    def kernel(self, x: Tensor) -> Tensor | None:
+        """Apply one of the rarer kernels where the shape allows it."""
+        if x.rank and isinstance(x.shape[-1], int) and x.shape[-1] >= 3 and self.chance(0.4):
+            return ops.topk(x, 2)[0]
+        if x.rank != 4 or not isinstance(x.shape[1], int) or not x.shape[1] or not all(isinstance(e, int) and e >= 2 for e in x.shape[3:]):
+            return ops.reshape(x, (1, 1, *x.shape)) if x.rank == 2 else ops.reshape(x, (1, *x.shape)) if x.rank == 3 else None
+        if isinstance(x.shape[2], int) and x.shape[2] >= 2 and self.chance(0.6):
+            weight = self.constant(4, x.shape[1], 2, 2)
+            return self.pick(
+                [lambda: ops.max_pool2d(x, 2, padding=1), lambda: ops.avg_pool2d(x, 2, 1), lambda: ops.conv2d(x, weight, padding=1) * 0.3]
+            )()
+        same = [v for v in self.pool if v.shape == x.shape and v.dtype == x.dtype]
+        return ops.scaled_dot_product_attention(self.pick(same), x, self.pick(same), scale=0.3, causal=self.chance(0.3))
 
     def half(self, x: Tensor) -> Tensor:
         return ops.cast(ops.cast(x, self.pick(["float16", "bfloat16"])), x.dtype)
@@ -233,7 +281,17 @@ def random_sample(seed: int, kind: Kind = EVERYTHING) -> Sample:
     dims = {"batch": int(rng.choice([1, 2, 3, 4])), "length": int(rng.choice([1, 2, 5, 9]))}
     if kind.empty and rng.random() < 0.08:
         dims["batch"] = 0
-    menu = [[BATCH, LENGTH, WIDTH], [BATCH, LENGTH], [WIDTH], [LENGTH, WIDTH], [BATCH, 1, WIDTH], [BATCH, LENGTH, 1], [ROWS, WIDTH], [BATCH, HEADS, LENGTH, 4], []]
+    menu = [
+        [BATCH, LENGTH, WIDTH],
+        [BATCH, LENGTH],
+        [WIDTH],
+        [LENGTH, WIDTH],
+        [BATCH, 1, WIDTH],
+        [BATCH, LENGTH, 1],
+        [ROWS, WIDTH],
+        [BATCH, HEADS, LENGTH, 4],
+        [],
+    ]
     shapes = [menu[0], *(menu[int(i)] for i in rng.integers(0, len(menu), int(rng.integers(0, 3))))]
     specs = {f"x{i}": TensorSpec(s, kind.dtype) for i, s in enumerate(shapes)}
     if "lookup" in kind.families:

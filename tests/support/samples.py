@@ -244,5 +244,3 @@ def report(failures: Sequence[str], limit: int = 25) -> str:
     """Return one text for an assertion: how many failed and the first of them."""
     more = f"\n… and {len(failures) - limit} more" if len(failures) > limit else ""
     return f"{len(failures)} failures\n" + "\n".join(failures[:limit]) + more
-
-
