@@ -150,7 +150,7 @@ def test_replacing_weights_at_run_time_gives_the_new_model(built: _Built) -> Non
         new = _values(7)
         module.set_constants(new)
         _check(session, built.spec, new)
-        with pytest.raises(runtime.ConstantsNotLoadedError, match='"q", "v"'):
+        with pytest.raises(runtime.errors.ConstantsNotLoadedError, match='"q", "v"'):
             module.set_constants({"k": built.constants["k"]})
         _check(session, built.spec, new)
         part = {n: built.constants[n] for n in ("q", "k", "v", "scale", "shift")}

@@ -84,7 +84,7 @@ def test_inapplicable_candidates_are_declined_in_words(target: Target) -> None:
     step = next(s for p in lower(spec, target).plans for s in p.steps if s.kernel.template == "gemm")
     reasons = {c.name: c.declined for c in step.declined}
     assert "128" in reasons["skinny"]
-    assert "<= 16" in reasons["skinny"]
+    assert "<= 32" in reasons["skinny"]
 
 
 def test_conditions_in_words() -> None:
