@@ -1,4 +1,4 @@
-"""What is compared: models, matrix products with constant weights, memory-bound operators. Each case is defined once for DinoML and once for torch."""
+"""What is compared: models, products with constant weights, memory-bound operators; each once for DinoML and once for torch."""
 
 from __future__ import annotations
 

@@ -126,7 +126,8 @@ class Body:
                 (i for i, (v, _, w) in enumerate(self.members._operands) if not w and any(r.source == v for r in ex.reads(o.payload.expr))), 0
             )
             self.index_lines.append(
-                f"const auto {name} = [&](i64 i3) {{ (void)i3; {body} return checked_index(int64_t(lane<0>({result})), {self.render(o.extent)}, error, {operand}); }};"
+                f"const auto {name} = [&](i64 i3) {{ (void)i3; {body} "
+                f"return checked_index(int64_t(lane<0>({result})), {self.render(o.extent)}, error, {operand}); }};"
             )
         return f"{self.indices[o]}({last})"
 

@@ -50,7 +50,8 @@ def render_kernel(kernel: Kernel, candidate: Candidate, layout: str = "kernel.cp
     ports = [_port(port, candidate, operands, table, structs) for port in kernel.ports]
     text = environment().get_template(layout).render(
         header=candidate.header, namespace=candidate.function.rpartition("::")[0], function=candidate.function, name=PLACEHOLDER, structs=structs,
-        params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims, dims_type=template(kernel.template).DIMS, scratch=candidate.scratch,
+        params=[_param(k, v) for k, v in candidate.params], ports=ports, dims=dims, dims_type=template(kernel.template).DIMS,
+        scratch=candidate.scratch,
         **more,
     )  # fmt: skip
     name = "dml_k_" + hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -74,7 +74,8 @@ def render_module(graph: Graph, plans: Sequence[FunctionPlan], constant_program:
     stored = {c.name: i for i, c in enumerate(graph.constants)}
     sources = [{"tensor": _fixed(c.name, c.type, axes), "stored": stored.get(c.name, -1)} for c in graph.sources]
     return environment().get_template("module.cpp.jinja").render(
-        name=c_string(graph.name), target=target.name, features=",".join(target.features), digest=digest, kernels=kernels, scratches=scratches, dims=dims,
+        name=c_string(graph.name), target=target.name, features=",".join(target.features), digest=digest, kernels=kernels, scratches=scratches,
+        dims=dims,
         functions=functions, stored=[_fixed(c.name, c.type, axes) for c in graph.constants], sources=sources,
         states=[_fixed(s.name, s.type, axes) for s in graph.states], axes=axes.render(),
     )  # fmt: skip

@@ -419,7 +419,10 @@ def divisor(x: IntLike) -> int:
     for mono, c in terms_of(x).items():
         d = abs(c)
         for a in mono:
-            d *= a.divisible_by if isinstance(a, Symbol) else math.gcd(divisor(a.a), divisor(a.b)) if isinstance(a, Binary) and a.op in ("min", "max") else 1
+            if isinstance(a, Symbol):
+                d *= a.divisible_by
+            elif isinstance(a, Binary) and a.op in ("min", "max"):
+                d *= math.gcd(divisor(a.a), divisor(a.b))
         g = math.gcd(g, d)
     return g
 
@@ -486,7 +489,9 @@ def evaluate(x: IntLike, env: Mapping[str, Any], opaque: Callable[[Opaque], Any]
         if x.op in ("min", "max"):
             import numpy as np
 
-            return (min if x.op == "min" else max)(a, b) if isinstance(a, int) and isinstance(b, int) else (np.minimum if x.op == "min" else np.maximum)(a, b)
+            if isinstance(a, int) and isinstance(b, int):
+                return min(a, b) if x.op == "min" else max(a, b)
+            return (np.minimum if x.op == "min" else np.maximum)(a, b)
         return a // b if x.op == "//" else a % b
     assert isinstance(x, Poly)
     total: Any = 0

@@ -137,7 +137,7 @@ def row_form(shape: Shape, axes: Sequence[int]) -> RowForm:
     axes = sorted(set(axes))
     rank = len(shape)
     last = axes[-1] if axes else rank - 1
-    inner_axes = [a for a in range(last + 1, rank)] if axes else []
+    inner_axes = list(range(last + 1, rank)) if axes else []
     outer_axes = [a for a in range(rank) if a not in axes and a not in inner_axes]
     reduce_shape = tuple(shape[a] for a in axes)
     reduce_extent = intexpr.product(reduce_shape)

@@ -61,7 +61,8 @@ def memory_json(graph: Graph, plans: Sequence[FunctionPlan]) -> dict[str, Any]:
                 {"value": b.value, "dtype": b.dtype, "bytes": str(b.nbytes), "first": b.first, "last": b.last} for b in p.buffers
             ],
             "plans": [
-                {"upper": dict(zip(names, a.upper)), "bytes": a.nbytes, "least_possible": lower_bound(p.buffers, dict(zip(names, a.upper)))} for a in p.arena
+                {"upper": dict(zip(names, a.upper)), "bytes": a.nbytes, "least_possible": lower_bound(p.buffers, dict(zip(names, a.upper)))}
+                for a in p.arena
             ],
         })  # fmt: skip
     constants = [{"name": c.name, "type": str(c.type), "bytes": intexpr.bounds(c.type.nbytes)[1]} for c in graph.constants]

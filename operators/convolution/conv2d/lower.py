@@ -15,7 +15,7 @@ from dinoml.operators import OpCall
 def lower(c: OpCall, traits: dict[str, Any]) -> Form:
     x, w, y = c.input("x"), c.input("weight"), traits["results"][0]
     groups = c["groups"]
-    batch, channels, *image = x.shape
+    batch, _, *image = x.shape
     outputs, per_group, *kernel = w.shape
     if not all(isinstance(e, int) for e in (outputs, per_group, *kernel)):
         c.fail(f"the weight {w} must have a static shape")
