@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 
+PAUSE_S = 0.02  # thread pools spin after their last call; the next contestant must not share the cores with that
+
+
 @dataclass(frozen=True)
 class Timing:
     """Milliseconds of one contestant: median, and the median absolute deviation as a fraction of it."""
@@ -20,7 +23,10 @@ class Timing:
 
 
 def compare(contestants: Mapping[str, Callable[[int], object]], seconds: float = 6.0, least: int = 7, warmup: int = 3) -> dict[str, Timing]:
-    """Return timings; each callable gets the round's number, so that buffers can rotate. `seconds` bounds the whole comparison."""
+    """Return timings; each callable gets the round's number, so that buffers can rotate. `seconds` bounds the whole comparison.
+
+    Before each timed call the machine rests and the contestant runs once, so that it finds its own threads awake and nobody else's.
+    """
     for f in contestants.values():
         for i in range(warmup):
             f(i)
@@ -30,6 +36,8 @@ def compare(contestants: Mapping[str, Callable[[int], object]], seconds: float =
         start, i = time.perf_counter(), 0
         while i < least or time.perf_counter() - start < seconds:
             for name, f in contestants.items():
+                time.sleep(PAUSE_S)
+                f(i + 1)  # other buffers than those that are timed
                 t = time.perf_counter()
                 f(i)
                 samples[name].append(1e3 * (time.perf_counter() - t))
